@@ -75,6 +75,9 @@ static void make_note(struct note *n, unsigned code, uint64_t count, const char 
 static bool start(struct lpoc *c)
 {
     lpoc_knobs_read(&c->knobs);
+    c->rank = lpo_launcher_rank();
+    if (!lpo_launcher_chosen(&c->rank, c->knobs.ranks))
+        return false;
     if (!c->knobs.dir[0] || !c->has_key || lpoc_defs_start(&c->defs) < 0)
         return false;
     lpoc_clock_start(&c->clock, c->knobs.tsc != 0);
@@ -118,7 +121,8 @@ static void tell_lpo(const struct lpoc *c, int failure)
 
 static bool open_file(struct lpoc *c, pid_t forked_from)
 {
-    int failure = lpoc_file_open(&c->file, c->knobs.dir, (uint64_t)c->knobs.max_mb << 20);
+    const struct lpoc_place place = { c->knobs.dir, c->rank.rank, forked_from != 0 };
+    int failure = lpoc_file_open(&c->file, &place, (uint64_t)c->knobs.max_mb << 20);
     struct lpoc_moment now;
 
     if (failure) {

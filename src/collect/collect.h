@@ -17,6 +17,7 @@
 #include "collect/knobs.h"
 #include "collect/ring.h"
 #include "collect/window.h"
+#include "lpo/launchers.h"
 
 enum { LPOC_COUNTERS = 32 };
 
@@ -35,6 +36,7 @@ struct lpoc {
     int state;            /* enum lpoc_state; atomic */
     pid_t pid;
     struct lpoc_knobs knobs;
+    struct lpo_rank rank; /* of the job that the process belongs to, where it does */
     struct lpoc_clock clock;
     struct lpoc_file file;
     struct lpoc_defs defs;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts of the process, as text: who it is, where it runs, which settings are in use. */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -74,19 +73,16 @@ static void add_command(struct facts *f, bool whole)
     add_fact(f, "command", text);
 }
 
-/* Each launcher has a variable of its own for the rank of a process. */
-static const char *const rank_variables[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
-                                              "SLURM_PROCID" };
-
-static void add_rank(struct facts *f)
+static void add_rank(struct facts *f, const struct lpo_rank *r)
 {
-    for (size_t i = 0; i < sizeof rank_variables / sizeof *rank_variables; i++) {
-        const char *rank = getenv(rank_variables[i]);
-        if (rank && *rank && strlen(rank) < 12) {
-            add_fact(f, "rank", rank);
-            return;
-        }
-    }
+    if (!r->launcher)
+        return;
+    add_fact(f, "launcher", r->launcher);
+    add_number(f, "rank", r->rank);
+    if (r->local_rank >= 0)
+        add_number(f, "local_rank", r->local_rank);
+    if (r->world_size > 0)
+        add_number(f, "world_size", r->world_size);
 }
 
 static void write_gathered(struct lpoc *c, const struct facts *f)
@@ -109,7 +105,7 @@ void lpoc_write_first_facts(struct lpoc *c, pid_t forked_from)
     if (forked_from)
         add_number(f, "forked_from", forked_from);
     add_fact(f, "clock", lpoc_clock_name(&c->clock));
-    add_rank(f);
+    add_rank(f, &c->rank);
     add_program(f);
     add_command(f, c->knobs.command);
     if (uname(&host) == 0)

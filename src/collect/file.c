@@ -19,16 +19,25 @@
 
 enum { NAMES_TRIED = 1000, FD_LEAST = 64 };
 
-/* By hand: printf takes more stack than a signal handler may have. */
-static bool make_path(char *out, const char *dir, unsigned try)
+/* By hand: printf takes more stack than a signal handler may have. The first name of a rank, try 0,
+ * has no pid in it. */
+static bool make_path(char *out, const struct lpoc_place *place, unsigned try)
 {
-    size_t len = strlen(dir);
+    size_t len = strlen(place->dir);
 
-    if (len + 48 > LPOC_PATH_MAX)
+    if (len + 64 > LPOC_PATH_MAX)
         return false;
-    memcpy(out, dir, len); /* NOLINT(bugprone-not-null-terminated-result): ends below */
+    memcpy(out, place->dir, len); /* NOLINT(bugprone-not-null-terminated-result): ends below */
     out[len++] = '/';
-    len += lpoc_put_decimal(out + len, getpid());
+    if (place->rank >= 0) {
+        memcpy(out + len, "rank", 4);
+        len += 4;
+        len += lpoc_put_decimal(out + len, place->rank);
+        if (try)
+            out[len++] = '.';
+    }
+    if (try)
+        len += lpoc_put_decimal(out + len, getpid());
     if (try > 1) {
         out[len++] = '-';
         len += lpoc_put_decimal(out + len, try);
@@ -38,12 +47,12 @@ static bool make_path(char *out, const char *dir, unsigned try)
 }
 
 /* A descriptor, or -errno. */
-static int open_fresh(struct lpoc_file *f, const char *dir)
+static int open_fresh(struct lpoc_file *f, const struct lpoc_place *place)
 {
-    for (unsigned i = 1; i <= NAMES_TRIED; i++) {
+    for (unsigned i = place->rank >= 0 && !place->forked ? 0 : 1; i <= NAMES_TRIED; i++) {
         int fd;
 
-        if (!make_path(f->path, dir, i))
+        if (!make_path(f->path, place, i))
             return -ENAMETOOLONG;
         fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
         if (fd >= 0)
@@ -135,7 +144,7 @@ static void settle(struct lpoc_file *f, int fd, const struct stat *st, uint64_t 
     f->fd = fd;
 }
 
-int lpoc_file_open(struct lpoc_file *f, const char *dir, uint64_t limit_bytes)
+int lpoc_file_open(struct lpoc_file *f, const struct lpoc_place *place, uint64_t limit_bytes)
 {
     uint8_t preamble[LPOT_PREAMBLE_BYTES] = LPOT_MAGIC;
     struct iovec io = { preamble, sizeof preamble };
@@ -146,8 +155,8 @@ int lpoc_file_open(struct lpoc_file *f, const char *dir, uint64_t limit_bytes)
     preamble[8] = LPOT_MAJOR;
     preamble[10] = LPOT_MINOR;
     f->failure = EBADF;
-    mkdir(dir, 0777); /* the usual answer is EEXIST */
-    fd = open_fresh(f, dir);
+    mkdir(place->dir, 0777); /* the usual answer is EEXIST */
+    fd = open_fresh(f, place);
     if (fd < 0)
         return -fd;
     fd = move_up(fd);

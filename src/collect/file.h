@@ -45,10 +45,18 @@ struct lpoc_block {
     size_t len;
 };
 
+struct lpoc_place {
+    const char *dir;
+    int32_t rank; /* of the job; -1: not a rank */
+    bool forked;  /* the process that the launcher started is another one */
+};
+
 /* Makes DIR/PID.lpot, or DIR/PID-2.lpot … when that name is taken: an exec'd program has the pid
- * of the one before it, and pids are used again. The preamble is written. 0, or an errno; then
- * the descriptor of the parent of a fork, if there was one, is still open. */
-int lpoc_file_open(struct lpoc_file *f, const char *dir, uint64_t limit_bytes);
+ * of the one before it, and pids are used again. The first process of rank 3 makes DIR/rank3.lpot,
+ * the others of that rank DIR/rank3.PID.lpot and so on: two machines may use the same pid. No file
+ * that is there is ever opened. The preamble is written. 0, or an errno; then the descriptor of the
+ * parent of a fork, if there was one, is still open. */
+int lpoc_file_open(struct lpoc_file *f, const struct lpoc_place *place, uint64_t limit_bytes);
 /* In a child of fork: nothing is written to the parent's file any more, but it stays open until
  * the child has its own. */
 void lpoc_file_forked(struct lpoc_file *f);

@@ -109,6 +109,7 @@ void lpoc_knobs_read(struct lpoc_knobs *k)
     absolute(k->dir, getenv("LPO_COLLECT_DIR"));
     text_of(k->cupti, sizeof k->cupti, getenv("LPO_COLLECT_CUPTI"));
     text_of(k->sampler, sizeof k->sampler, getenv("LPO_COLLECT_SAMPLER"));
+    text_of(k->ranks, sizeof k->ranks, getenv("LPO_COLLECT_RANKS"));
     text_of(k->capture_range, sizeof k->capture_range, getenv("LPO_COLLECT_CAPTURE_RANGE"));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         *field(k, rows[i].at) =

@@ -12,6 +12,7 @@ struct lpoc_knobs {
     char dir[LPOC_PATH_MAX];     /* LPO_COLLECT_DIR, absolute; "" keeps the collector off */
     char cupti[LPOC_PATH_MAX];   /* LPO_COLLECT_CUPTI: this libcupti and no other; "" searches */
     char sampler[LPOC_PATH_MAX]; /* LPO_COLLECT_SAMPLER: liblpo-sample.so, loaded; "" is none */
+    char ranks[4096];            /* LPO_COLLECT_RANKS: which ranks record; launchers.h */
     char capture_range[256];     /* LPO_COLLECT_CAPTURE_RANGE: record its calls; "" is any time */
     int64_t nvtx, gpu, tsc;      /* 0 or 1 */
     int64_t buffer_kb;           /* per-thread buffer */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
+#include "lpo/launchers.h"
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -322,10 +323,29 @@ static int check_nsys(const struct lpo_node *config, struct lpo_err *err)
     return 0;
 }
 
+/* A word that stands for several ranks, alone; or numbers. */
+static int check_ranks(struct lpo_arena *a, const struct lpo_node *config, struct lpo_err *err)
+{
+    struct lpo_settings_words ranks = lpo_settings_list(a, config, "run.ranks");
+
+    if (ranks.len == 1 &&
+        (strcmp(ranks.at[0], "all") == 0 || strcmp(ranks.at[0], "one per node") == 0))
+        return 0;
+    for (size_t i = 0; i < ranks.len; i++)
+        if (lpo_launcher_number(ranks.at[i], LPO_RANK_MAX) < 0)
+            return lpo_fail(err, LPO_E_CONFIG,
+                            "'run.ranks' has '%s'; it must be all, one per node, or a list of "
+                            "ranks: run.ranks=[0,7]",
+                            ranks.at[i]);
+    return 0;
+}
+
 int lpo_settings_schema_check(struct lpo_arena *a, const struct lpo_node *config,
                               struct lpo_err *err)
 {
     int rc = check_value(a, lpo_settings_schema_find(""), config, err);
 
-    return rc < 0 ? rc : check_nsys(config, err);
+    if (rc < 0 || (rc = check_ranks(a, config, err)) < 0)
+        return rc;
+    return check_nsys(config, err);
 }

@@ -37,6 +37,8 @@ static const struct lpo_schema_row rows[] = {
       "time between SIGINT, SIGTERM and SIGKILL when a stage must end" },
     { "run.max_output_bytes", LPO_S_INT, "1073741824",
       "bytes of stdout, and of stderr, that are kept per program; 0: no limit" },
+    { "run.ranks", LPO_S_WORDS, "all",
+      "which ranks of a job are profiled: all, one per node, or numbers ([0, 7])" },
     { "run.private_folder", LPO_S_BOOL, "false",
       "only the owner may look into the run folder (mode 0700)" },
 

@@ -257,6 +257,7 @@ struct lpo_process {
     uint32_t name;  /* LPO_NONE */
     int64_t end_ns; /* last thing seen; LPO_NO_TIME */
     bool has_calls; /* its calls that can block were recorded: `calls` has them */
+    bool cut_short; /* it ended before its trace was closed; not of workers that it forked */
 };
 
 struct lpo_thread {

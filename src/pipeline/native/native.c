@@ -3,14 +3,17 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "analysis/run.h"
 #include "gpu/nvml.h"
 #include "pipeline/native/capture.h"
+#include "pipeline/native/ranks.h"
 #include "pipeline/native/refusals.h"
 #include "pipeline/native/regions.h"
 #include "pipeline/stage.h"
 #include "run/install.h"
 #include "run/manifest.h"
+#include "run/ranks.h"
 #include "run/secrets/secrets.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
@@ -150,6 +153,8 @@ static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
     if (settings->gpu)
         lpo_run_step_env(a, step, "CUDA_INJECTION64_PATH", library);
     lpo_run_step_env(a, step, "LPO_COLLECT_DIR", ctx->dir);
+    if (strcmp(lpo_run_ranks_word(a, ctx->config), "all") != 0)
+        lpo_run_step_env(a, step, "LPO_COLLECT_RANKS", lpo_run_ranks_word(a, ctx->config));
     if (lpo_secrets_any()) /* the collector sees the command line as it is */
         lpo_run_step_env(a, step, "LPO_COLLECT_COMMAND", "0");
     lpo_run_step_env(a, step, "LPO_COLLECT_GRAPH_NODES",
@@ -183,8 +188,14 @@ static int native_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size
 {
     struct native_run *run = ctx->private;
 
+    const struct lpo_analysis *a;
+    int rc = lpo_pipeline_stage_judge(&steps->at[i], r, err);
+
     run->refused = lpo_pipeline_native_refusals_note(run->refusals, ctx);
-    return lpo_pipeline_stage_judge(&steps->at[i], r, err);
+    a = rc < 0 ? lpo_analysis_run_stage(ctx->analysis, ctx->stage->name) : NULL;
+    if (a) /* a job fails when one of its ranks does: the others are there */
+        lpo_pipeline_native_ranks_note(ctx, a->trace);
+    return rc;
 }
 
 static int native_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
@@ -204,6 +215,7 @@ static int native_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
         ctx->record->message = "no trace: the workload called neither NVTX nor CUDA";
         return 0;
     }
+    lpo_pipeline_native_ranks_note(ctx, a->trace);
     if (lpo_pipeline_native_regions_write(a, lpo_path_join(ctx->arena, ctx->dir, regions_file),
                                           &regions, err) < 0)
         return lpo_ctx(err, "cannot list the regions of the traces");

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lpo/launchers.h"
 #include "lpo/trace_format.h"
 #include "trace/demangle.h"
 #include "trace/native/private.h"
@@ -213,12 +214,22 @@ static void take_device_fact(struct native *n, const char *key, const char *valu
     }
 }
 
+static void take_world_size(struct lpo_trace *t, int64_t ranks)
+{
+    if (ranks > (int64_t)t->ranks)
+        t->ranks = (uint32_t)ranks;
+}
+
 static void take_fact(struct native *n, const char *key, const char *value)
 {
     if (strcmp(key, "pid") == 0)
         n->pid = strtoll(value, NULL, 10);
     else if (strcmp(key, "rank") == 0)
-        n->rank = (int32_t)strtol(value, NULL, 10);
+        n->rank = (int32_t)lpo_launcher_number(value, LPO_RANK_MAX);
+    else if (strcmp(key, "forked_from") == 0)
+        n->forked = true;
+    else if (strcmp(key, "world_size") == 0)
+        take_world_size(n->trace, lpo_launcher_number(value, LPO_RANK_MAX));
     else if (strcmp(key, "clock") == 0)
         n->clock.ticks_are_ns = strcmp(value, "realtime") == 0;
     else if (strcmp(key, "command") == 0)

@@ -247,6 +247,7 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
         if (p->name == LPO_NONE)
             p->name = n.command;
         p->has_calls |= n.has_calls;
+        p->cut_short |= !n.footers && !n.forked;
     }
     lpo_native_keep_windows(&n);
     add_notes(&n, ignored);

@@ -137,6 +137,7 @@ struct native {
     uint16_t process;
     int64_t pid;
     int32_t rank;
+    bool forked;    /* by a process that has a trace of its own */
     int64_t end_ns; /* the last moment in the file */
     LPO_VEC(struct native_string) strings;
     LPO_VEC(uint16_t) domains;
