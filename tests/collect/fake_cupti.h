@@ -7,6 +7,7 @@
  *     FAKE_FAIL=cuptiSubscribe_v2:39,cuptiActivityEnable.10:27   a call, or a call with this first
  *                                                                argument, gives this code
  *     FAKE_VERSION=130001     FAKE_HOLDER=name of the tool that holds the slot (with code 39)
+ *     FAKE_STALE=1    kernels of graphs have start times from before their launch
  *     FAKE_HOLD=1     buffers complete only when all are full, the last one first */
 #pragma once
 

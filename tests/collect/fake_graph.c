@@ -2,6 +2,7 @@
 /* CUDA graphs of fake_cupti.h: what the driver says about them, and their launches. A graph's
  * handle is its struct fake_graph; a node's the number that its capture gave it. */
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "collect/driver_abi.h"
 #include "fake_cupti.h"
@@ -153,7 +154,8 @@ EXPORT void fake_graph_launch(const struct fake_graph *g)
         union fake_record r = fake_kernel_record(&g->nodes[i].kernel, correlation);
         r.kernel.graph = g->id;
         r.kernel.graph_node = g->nodes[i].id + 1000;
-        if (fake_kernels_switched) /* as seen on an H200: milliseconds instead of microseconds */
+        if (fake_kernels_switched ||
+            getenv("FAKE_STALE")) /* as seen on an H200: milliseconds instead of microseconds */
             r.kernel.start -= 5000000;
         fake_keep(&r);
     }

@@ -263,6 +263,9 @@ static void check_graph_nodes(void **state)
     static const char *const env[] = { "LPO_COLLECT_CAPTURE_RANGE=decode",
                                        "LPO_COLLECT_CAPTURE_EVERY=5", "LPO_COLLECT_GRAPH_NODES=1",
                                        NULL };
+    static const char *const stale[] = { "LPO_COLLECT_CAPTURE_RANGE=decode",
+                                         "LPO_COLLECT_CAPTURE_EVERY=5", "LPO_COLLECT_GRAPH_NODES=1",
+                                         "FAKE_STALE=1", NULL };
     struct traced t;
     LPO_STR text = { 0 };
 
@@ -275,6 +278,11 @@ static void check_graph_nodes(void **state)
         assert_int_not_equal(op->launch, LPO_NONE);
         assert_int_equal(op->end_ns - op->start_ns, 1500);
     }
+    traced_free(&t);
+    gpu_run("window_graph", stale, &t, &text);
+    for (size_t i = 0; i < t.trace->gpu_ops.len; i++)
+        assert_true(t.trace->gpu_ops.at[i].flags & LPO_GPU_OP_NO_LENGTH);
+    assert_non_null(strstr(lpo_str_text(&text), "note 4 kernels of CUDA graphs began before"));
     traced_free(&t);
     gpu_run("windows", env, &t, &text); /* the same of kernels that a program launches itself */
     assert_int_equal(t.trace->window_ranges.at[0].recorded, 4);

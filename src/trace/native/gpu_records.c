@@ -123,6 +123,28 @@ void lpo_native_join_captures(struct native *n)
             lpo_native_capture(n, n->of_nodes.at[i].node);
 }
 
+/* CUPTI may give a kernel of a graph the times of an earlier launch. Clocks of host and GPU agree
+ * to some microseconds, so what began a millisecond before it was launched has no time that counts.
+ */
+void lpo_native_distrust_nodes(struct native *n)
+{
+    enum { CLOCKS_DIFFER_NS = 1000000 };
+    struct lpo_trace *t = n->trace;
+
+    for (size_t i = 0; i < n->of_nodes.len; i++) {
+        struct lpo_gpu_op *op = &t->gpu_ops.at[n->of_nodes.at[i].op];
+        int64_t early;
+
+        if (op->launch == LPO_NONE || (op->flags & LPO_GPU_OP_NO_LENGTH) ||
+            (!__builtin_sub_overflow(t->launches.at[op->launch].start_ns, op->start_ns, &early) &&
+             early <= CLOCKS_DIFFER_NS))
+            continue;
+        op->start_ns = op->end_ns = t->launches.at[op->launch].start_ns;
+        op->flags |= LPO_GPU_OP_UNTIMED | LPO_GPU_OP_NO_LENGTH;
+        n->stale_nodes++;
+    }
+}
+
 /* Span, correlation id and graph node; then the GPU operation is complete. */
 static void add_gpu_op(struct native *n, struct lpo_gpu_op w, unsigned flags, struct lpo_cursor *c)
 {

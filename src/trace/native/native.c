@@ -149,6 +149,9 @@ static void add_notes(struct native *n, uint64_t ignored)
           "one by one: there is no timeline of them, and nothing that follows from one "
           "(" LPO_BUDGET_HINT ")" },
         { n->unlaunched, "GPU operations have no launch record, so their range is not known" },
+        { n->stale_nodes,
+          "kernels of CUDA graphs began before they were launched, by CUPTI's times: "
+          "their duration is taken as unknown" },
         { n->unlaid, "CUDA graph launches are shown as one kernel each: the trace has too many to "
                      "show what they ran" },
         { n->unseen_shares, "kernels in CUDA graphs were never seen outside one: their share of "
@@ -235,6 +238,7 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
     else
         keep_gpu_ops(&n, blocks);
     lpo_native_join_captures(&n);
+    lpo_native_distrust_nodes(&n);
     lpo_native_close_ranges(&n); /* the GPU records may end last */
     lpo_native_sums_show(&n);
     lpo_native_lay_out_graphs(&n);

@@ -176,7 +176,7 @@ struct native {
     bool gpu_broken;
     /* for notes */
     uint64_t stray_pops, stray_ends, unclosed, unlaunched, damaged;
-    uint64_t unlaid, unseen_shares;
+    uint64_t unlaid, unseen_shares, stale_nodes;
     uint64_t footers;
     uint64_t totals[NATIVE_TOTALS]; /* of the latest footer, by enum lpot_counter */
     uint32_t command;               /* name id or LPO_NONE */
@@ -258,6 +258,8 @@ size_t lpo_native_set_frames(const struct native *n, uint32_t set, struct lpo_fr
 /* gpu_records.c */
 void lpo_native_take_gpu(struct native *n, const struct lpo_native_block *block);
 void lpo_native_join_captures(struct native *n); /* after the threads: they announce the nodes */
+/* After the launches: kernels of graphs whose times are those of an earlier launch have none. */
+void lpo_native_distrust_nodes(struct native *n);
 /* When a node of an executable graph was captured: a row of trace->captures, or LPO_NONE. */
 uint32_t lpo_native_capture(struct native *n, uint64_t node);
 
