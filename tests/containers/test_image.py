@@ -87,7 +87,7 @@ class Image(unittest.TestCase):
         if why:
             self.skipTest(why)
         script = 'mkdir -p "$0/proc" "$0/dev" && mount -t proc proc "$0/proc" && touch "$0/dev/null" && mount --bind /dev/null "$0/dev/null" && exec chroot "$@"'
-        done = subprocess.run([*ENTER, "sh", "-c", script, str(self.rootfs), str(self.rootfs), *words], text=True, capture_output=True, timeout=200,
+        done = subprocess.run([*ENTER, "sh", "-c", script, str(self.rootfs), str(self.rootfs), *words], text=True, capture_output=True, timeout=400,
                               env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LPO_LIBCUDA": "/no/driver", "ASAN_OPTIONS": "detect_leaks=0"} | (env or {}))
         self.assertEqual(done.returncode, want, f"{words}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         return done.stdout

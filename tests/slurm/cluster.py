@@ -83,7 +83,7 @@ class Cluster:
         self.daemons.append(subprocess.Popen(argv, env=os.environ | self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                              start_new_session=True))
 
-    def wait_for(self, what: str, ready, seconds: float = 60) -> None:
+    def wait_for(self, what: str, ready, seconds: float = 180) -> None:
         end = time.monotonic() + seconds
         while not ready():
             if time.monotonic() > end:
@@ -99,7 +99,7 @@ class Cluster:
         return text
 
     def say(self, *argv: str) -> str:
-        return subprocess.run(argv, env=os.environ | self.env, text=True, capture_output=True, timeout=60).stdout
+        return subprocess.run(argv, env=os.environ | self.env, text=True, capture_output=True, timeout=120).stdout
 
     def __enter__(self) -> Cluster:
         try:

@@ -38,6 +38,9 @@ class Sweep(LpoCase):
     def environment(self) -> dict[str, str]:
         return self.cluster.env
 
+    def lpo(self, *words: str, env: dict[str, str] | None = None, timeout: float = 300) -> subprocess.CompletedProcess:
+        return super().lpo(*words, env=env, timeout=timeout)
+
     def sweep(self, *words: str, program: str, want: int = 0) -> str:
         done = self.lpo("run", *FAST, *SLURM, *words, "--", "sh", "-c", program)
         self.assertEqual(done.returncode, want, done.stdout + done.stderr + self.cluster.logs())
@@ -123,7 +126,7 @@ class Sweep(LpoCase):
                           program=f"echo x >> {self.cwd}/began; test -e {self.cwd}/ready || sleep 100")
         self.wait_for("two jobs did not begin", lambda: self.text_of("began").count("x") == 2)
         lpo.send_signal(signal.SIGINT)
-        out = lpo.communicate(timeout=100)[0]
+        out = lpo.communicate(timeout=240)[0]
         self.assertEqual(lpo.returncode, 130, out)
         array, = self.arrays()
         self.assertIn(f"array job {array} is cancelled", out)
@@ -156,7 +159,7 @@ class Sweep(LpoCase):
         self.wait_for("job 1 did not begin", lambda: re.search(r"^1 ", self.text_of("began"), re.M))
         for pid in self.pids_of_job(1):
             os.kill(pid, signal.SIGKILL)
-        out = lpo.communicate(timeout=110)[0]
+        out = lpo.communicate(timeout=240)[0]
         self.assertEqual(lpo.returncode, 1, out)
         self.assertEqual([j["state"] for j in self.jobs()], ["ran", "lost", "ran", "ran"])
         self.assertIn("Slurm ended it: ", self.jobs()[1]["error"])
@@ -177,7 +180,7 @@ class Sweep(LpoCase):
         time.sleep(6)  # several polls; whatever they see must do no harm
         open(os.path.join(self.cwd, "ready"), "w", encoding="utf-8").close()
         self.cluster.start_controller()
-        out = lpo.communicate(timeout=110)[0]
+        out = lpo.communicate(timeout=240)[0]
         self.assertEqual(lpo.returncode, 0, out + self.cluster.logs())
         self.assertEqual([j["exit_code"] for j in self.jobs()], [0, 0, 0, 0])
 
@@ -188,7 +191,7 @@ class Sweep(LpoCase):
         self.wait_for("job 2 did not begin", lambda: "2" in self.text_of("began").split())
         open(os.path.join(self.cwd, "ready"), "w", encoding="utf-8").close()
         self.cluster.say("scontrol", "requeue", f"{self.arrays()[0]}_2")
-        out = lpo.communicate(timeout=110)[0]
+        out = lpo.communicate(timeout=240)[0]
         self.assertEqual(lpo.returncode, 0, out + self.cluster.logs())
         self.assertEqual([(j["state"], j["exit_code"]) for j in self.jobs()], [("ran", 0)] * 4)
         self.assertEqual(self.text_of("began").split().count("2"), 2)

@@ -24,7 +24,7 @@ class Sweep(LpoCase):
         return [LPO, "run", *FOUR, *words, "--", "sh", "-c", program.replace("CWD", self.cwd)]
 
     def sweep(self, *words: str, program: str, want: int = 0, env: dict | None = None) -> str:
-        done = subprocess.run(self.words(*words, program=program), cwd=self.cwd, text=True, capture_output=True, timeout=120,
+        done = subprocess.run(self.words(*words, program=program), cwd=self.cwd, text=True, capture_output=True, timeout=300,
                               env=os.environ | (env or {}))
         self.assertEqual(done.returncode, want, done.stdout + done.stderr)
         return done.stdout + done.stderr
@@ -48,7 +48,7 @@ class Sweep(LpoCase):
         open(os.path.join(self.cwd, name), "w", encoding="utf-8").close()
 
     def wait_for(self, what: str, ready) -> None:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while not ready():
             self.assertLess(time.monotonic(), end, what)
             time.sleep(0.05)
@@ -96,7 +96,7 @@ class Sweep(LpoCase):
         lpo = self.begin(*TWO_AT_ONCE, program="echo $$ >> CWD/began; test -e CWD/ready || exec sleep 100")
         self.wait_for("two jobs did not begin", lambda: len(self.lines("began")) == 2)
         lpo.send_signal(signal.SIGINT)
-        out = lpo.communicate(timeout=60)[0]
+        out = lpo.communicate(timeout=180)[0]
         self.assertEqual(lpo.returncode, 130, out)
         for pid in self.lines("began"):
             self.assertFalse(os.path.exists(f"/proc/{pid}"), "a program is still there")
@@ -125,7 +125,7 @@ class Sweep(LpoCase):
         self.assertEqual(second.returncode, 2)
         self.assertIn("another lpo is at work", second.stderr)
         self.touch("ready")
-        self.assertEqual(lpo.wait(timeout=60), 0)
+        self.assertEqual(lpo.wait(timeout=180), 0)
         lpo.stdout.close()
 
     def test_one_job_by_hand(self) -> None:
