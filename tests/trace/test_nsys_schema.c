@@ -239,6 +239,33 @@ static void cut_file_gives_what_is_there(void **state)
     assert_non_null(strstr(lpo_str_text(&notes), "read in part"));
 }
 
+/* A row of synchronization names device 0 whatever the device: its stream says which one. A process
+ * or a stream without GPU operations is no answer, and waits for events have no record. */
+static void streams_that_the_host_waits_for(void **state)
+{
+    static const char sql[] = STRINGS
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId, streamId, correlationId, "
+        "globalPid, demangledName);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 20, 1, 15, 1, 5<<24, 1), "
+        "(30, 40, 0, 7, 2, 5<<24, 1), (50, 60, 1, 7, 3, 5<<24, 1);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(start, end, deviceId, streamId, "
+        "correlationId, globalPid, syncType);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (12, 25, 0, 15, 9, 5<<24, 3), "
+        "(32, 45, 0, 7, 9, 5<<24, 3), (33, 45, 0, 15, 9, 6<<24, 3), (34, 45, 0, 99, 9, 5<<24, 3), "
+        "(35, 45, 0, 15, 9, 5<<24, 2), (36, 45, 0, NULL, 9, 5<<24, 3);";
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    assert_int_equal(read_sql(sql, 0, t, &err), 0);
+    assert_int_equal(t->processes.len, 1);
+    assert_int_equal(t->waits.len, 1);
+    assert_int_equal(t->waits.at[0].ns, 12);
+    assert_int_equal(t->waits.at[0].stream, 15);
+    assert_int_equal(t->devices.at[t->waits.at[0].device].id, 1);
+    assert_int_equal(t->waits.at[0].kind, LPO_WAIT_HOST_FOR_STREAM);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -246,5 +273,6 @@ int main(void)
     UNIT_ROWS(&u, sql_cases, check_sql);
     UNIT_TEST(&u, other_sqlite_is_refused);
     UNIT_TEST(&u, cut_file_gives_what_is_there);
+    UNIT_TEST(&u, streams_that_the_host_waits_for);
     return unit_run(&u);
 }

@@ -103,6 +103,7 @@ static const struct step {
     { lpo_nsys_read_gpus, 0 },
     { lpo_nsys_read_gpu_ops, 0 },
     { lpo_nsys_read_launches, LPO_SKIP_LAUNCHES },
+    { lpo_nsys_read_waits, LPO_SKIP_LAUNCHES | LPO_SKIP_CALLS },
     { lpo_nsys_read_ranges, LPO_SKIP_RANGES },
     { lpo_nsys_read_nodes, 0 },
     { lpo_nsys_read_names, 0 },

@@ -59,6 +59,8 @@ int lpo_nsys_read_gpus(struct lpo_nsys_reading *r, struct lpo_err *err); /* befo
 int lpo_nsys_read_names(struct lpo_nsys_reading *r, struct lpo_err *err); /* after all else */
 int lpo_nsys_read_gpu_ops(struct lpo_nsys_reading *r, struct lpo_err *err);
 int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err);
+/* Which stream calls waited for; after GPU operations. */
+int lpo_nsys_read_waits(struct lpo_nsys_reading *r, struct lpo_err *err);
 int lpo_nsys_read_ranges(struct lpo_nsys_reading *r, struct lpo_err *err);
 /* When graph nodes were captured, and on which thread: fills t->captures. */
 int lpo_nsys_read_nodes(struct lpo_nsys_reading *r, struct lpo_err *err);
