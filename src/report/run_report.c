@@ -88,6 +88,7 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
         lpo_report_chapter_critical(doc, s);
         lpo_report_chapter_ranks(doc, d, s);
         lpo_report_chapter_arrivals(doc, d, s);
+        lpo_report_chapter_rank_regions(doc, d, s);
         lpo_report_chapter_regions(doc, d, s);
         lpo_report_chapter_modules(doc, d);
         lpo_report_chapter_numbers(doc, d, s);

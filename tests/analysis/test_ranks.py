@@ -99,6 +99,23 @@ class Ranks(LpoCase):
         self.assertEqual(rows[2]["exposed_waiting_ns"] + rows[2]["exposed_sending_ns"], 0)
         self.assertGreater(rows[2]["exposed_unknown_ns"], 0)
 
+    def test_regions_over_ranks_and_the_odd_one_out(self) -> None:
+        traces, _ = make_ranks.make(8, 10, late=5, offset=HOUR)
+        document = self.report(traces)
+        own = [sum(round(e["dur"] * 1000) for e in t["traceEvents"] if e.get("cat") == "kernel") for t in traces]
+        row = next(r for r in document["rank_regions"] if r["path"] == "(outside)")
+        self.assertEqual((row["min_ns"], row["max_ns"], row["min_rank"], row["max_rank"]),
+                         (min(own), max(own), own.index(min(own)), own.index(max(own))))
+        for trace in traces:  # work of one rank in a region takes twice as long
+            begin = min(e["ts"] for e in trace["traceEvents"]) - 10
+            end = max(e["ts"] + e["dur"] for e in trace["traceEvents"])
+            trace["traceEvents"].append({"ph": "X", "cat": "user_annotation", "name": "step", "pid": 7, "tid": 7, "ts": begin, "dur": end - begin})
+        for e in traces[3]["traceEvents"]:
+            if e["name"] == "compute_kernel(float*)":
+                e["dur"] *= 4
+        row = next(r for r in self.report(traces)["rank_regions"] if r["path"] == "step")
+        self.assertEqual((row["max_rank"], row["odd_ranks"]), (3, [3]))
+
     def test_one_rank_and_ranks_without_collectives_have_no_chapter(self) -> None:
         traces, _ = make_ranks.make(2, 5, late=-1, offset=HOUR)
         self.assertNotIn("ranks", self.report(traces[:1]))

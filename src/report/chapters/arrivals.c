@@ -2,7 +2,9 @@
 /* In the chapter "Ranks": their clocks, who comes last to collectives, and who waits for it. */
 #include "analysis/analysis.h"
 #include "analysis/ranks/ranks.h"
+#include "analysis/ranks/regions.h"
 #include "region/cells.h"
+#include "region/scope.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
@@ -36,6 +38,12 @@ static const struct lpo_column collective_columns[] = {
     { "transfer_ns", "Transfer, median", LPO_CELL_NS, NULL },
     { "bus", "Bus bandwidth", LPO_CELL_MEASURE, "B/s" },
     { "late", "Most often last", LPO_CELL_TEXT, NULL },
+};
+
+static const struct lpo_column region_columns[] = {
+    { "region", "Region", LPO_CELL_TEXT, NULL },         { "min_ns", "Least", LPO_CELL_NS, NULL },
+    { "median_ns", "Median", LPO_CELL_NS, NULL },        { "max_ns", "Most", LPO_CELL_NS, NULL },
+    { "odd", "Ranks that differ", LPO_CELL_TEXT, NULL },
 };
 
 enum { MOST_RECORDS = 10000 };
@@ -141,6 +149,78 @@ void lpo_report_chapter_arrivals(struct lpo_doc *doc, const struct lpo_rundir *d
         t->total_rows = r->collectives.len;
 }
 
+/* "rank 5 +73 %, rank 2 -10 % and 3 more" */
+static const char *odd_text(struct lpo_arena *a, const struct lpo_rank_region *r)
+{
+    size_t named = r->odd < LPO_RANK_ODD ? r->odd : LPO_RANK_ODD;
+    LPO_STR text = { 0 };
+
+    for (size_t i = 0; i < named; i++)
+        if (r->median_ns > 0)
+            lpo_str_addf(&text, "%srank %d %+.0f %%", i ? ", " : "", r->odd_rank[i],
+                         100.0 * (double)(r->odd_ns[i] - r->median_ns) / (double)r->median_ns);
+        else
+            lpo_str_addf(&text, "%srank %d alone", i ? ", " : "", r->odd_rank[i]);
+    if (r->odd > named)
+        lpo_str_addf(&text, " and %u more", r->odd - (unsigned)named);
+    return text.len ? lpo_arena_strdup(a, lpo_str_text(&text)) : NULL;
+}
+
+void lpo_report_chapter_rank_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                     const struct lpo_source *s)
+{
+    const struct lpo_rank_regions *r = lpo_analysis_rank_regions(s->analysis);
+    const struct lpo_region_scope *all = lpo_analysis_all(s->analysis);
+    struct lpo_table *t;
+
+    if (!r || !r->rows.len)
+        return;
+    lpo_doc_section(doc, "rank_regions", "Regions over ranks", 2);
+    lpo_doc_paragraph(doc, "GPU time of a rank in each region, the widest difference first.");
+    t = lpo_doc_table(doc, "rank_regions", "", region_columns, COUNT(region_columns));
+    for (size_t i = 0; i < r->rows.len && i < d->top; i++) {
+        const struct lpo_rank_region *row = &r->rows.at[i];
+        LPO_STR path = { 0 };
+
+        lpo_region_row_add_path(all, &all->rows.at[row->row], &path);
+        lpo_doc_row_textn(t, lpo_str_text(&path), path.len);
+        lpo_doc_row_ns(t, row->min_ns);
+        lpo_doc_row_ns(t, row->median_ns);
+        lpo_doc_row_ns(t, row->max_ns);
+        lpo_doc_row_text(t, odd_text(t->arena, row));
+    }
+    if (r->rows.len > d->top)
+        t->total_rows = r->rows.len;
+}
+
+static void put_regions(struct lpo_record *to, const struct lpo_analysis *a)
+{
+    const struct lpo_rank_regions *r = lpo_analysis_rank_regions(a);
+    const struct lpo_region_scope *all = lpo_analysis_all(a);
+    struct lpo_record *list;
+
+    if (!r || !r->rows.len)
+        return;
+    list = lpo_doc_put_list(to, "rank_regions");
+    for (size_t i = 0; i < r->rows.len; i++) {
+        const struct lpo_rank_region *row = &r->rows.at[i];
+        struct lpo_record *one = lpo_doc_put_record(list, NULL), *odd;
+        LPO_STR path = { 0 };
+
+        lpo_region_row_add_path(all, &all->rows.at[row->row], &path);
+        lpo_doc_put_textn(one, "path", lpo_str_text(&path), path.len);
+        lpo_doc_put_int(one, "min_ns", row->min_ns);
+        lpo_doc_put_int(one, "median_ns", row->median_ns);
+        lpo_doc_put_int(one, "max_ns", row->max_ns);
+        lpo_doc_put_int(one, "min_rank", row->min_rank);
+        lpo_doc_put_int(one, "max_rank", row->max_rank);
+        lpo_doc_put_uint(one, "odd", row->odd);
+        odd = lpo_doc_put_list(one, "odd_ranks");
+        for (size_t k = 0; k < row->odd && k < LPO_RANK_ODD; k++)
+            lpo_doc_put_int(odd, NULL, row->odd_rank[k]);
+    }
+}
+
 static void put_rank(struct lpo_record *to, const struct lpo_rank_row *r)
 {
     lpo_doc_put_int(to, "rank", r->rank);
@@ -176,6 +256,7 @@ void lpo_report_put_arrivals(struct lpo_record *to, const struct lpo_analysis *a
     const struct lpo_ranks *r = lpo_analysis_ranks(a);
     struct lpo_record *all, *list, *late;
 
+    put_regions(to, a);
     if (!r)
         return;
     all = lpo_doc_put_record(to, "ranks");

@@ -42,6 +42,8 @@ void lpo_report_chapter_fusion(struct lpo_doc *doc, const struct lpo_source *s);
 void lpo_report_chapter_ranks(struct lpo_doc *doc, const struct lpo_rundir *d,
                               const struct lpo_source *s);
 /* Collectives by kind and size; nothing where there are none. */
+void lpo_report_chapter_rank_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                     const struct lpo_source *s);
 void lpo_report_chapter_arrivals(struct lpo_doc *doc, const struct lpo_rundir *d,
                                  const struct lpo_source *s);
 void lpo_report_chapter_collectives(struct lpo_doc *doc, const struct lpo_rundir *d,

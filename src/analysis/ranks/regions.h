@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis/ranks/regions.h - regions over ranks: the least, the median and the most GPU time, and
+ * the ranks that differ.
+ *
+ * A rank is odd at a region where its time is away from the median by more than a twentieth of it
+ * and by more than four times the median distance. A rank that never entered the region has 0. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/auto.h"
+#include "util/vec.h"
+
+struct lpo_region_cells;
+struct lpo_region_scope;
+
+enum { LPO_RANK_ODD = 3 /* that are named */ };
+
+struct lpo_rank_region {
+    uint32_t row; /* of the region table of the whole trace */
+    int64_t min_ns, median_ns, max_ns;
+    int32_t min_rank, max_rank;
+    uint32_t odd;                   /* ranks that differ */
+    int32_t odd_rank[LPO_RANK_ODD]; /* those that differ most */
+    int64_t odd_ns[LPO_RANK_ODD];
+};
+
+struct lpo_rank_regions {
+    LPO_VEC(struct lpo_rank_region) rows; /* the largest difference first */
+};
+
+/* `all` is the region table of the whole trace. NULL: fewer than two ranks, or no region. */
+struct lpo_rank_regions *lpo_ranks_regions_create(const struct lpo_region_scope *all);
+void lpo_rank_regions_destroy(struct lpo_rank_regions *r); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_rank_regions);
