@@ -107,6 +107,16 @@ class TorchTest(unittest.TestCase):
         tables = (run.folder / "operators.md").read_text()
         self.assertIn("aten::linear", tables)
 
+    def test_ranges_of_modules(self):
+        """lpo run -- python program, with a range for each of its modules"""
+        if not collector_loads():
+            self.skipTest("this build's collector cannot be loaded by Python (a sanitizer)")
+        program = "import torch\nn = torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU()))\nfor _ in range(3): n(torch.ones(2))\n"
+        run = Pipeline("pipeline.native.modules=true", "pipeline.native.modules_depth=2", "pipeline.torch_profiler.enable=false",
+                       "pipeline.direct_inference.enable=false", "--", PYTHON, "-c", program, env=SANITIZED)
+        self.assertEqual(run.code, 0, run.out)
+        self.assertEqual({p: n for p, n in run.visits().items() if p != "(outside)"}, {"Sequential": 3, "Sequential/0": 3})
+
     def test_a_program_without_torch_is_told(self):
         """torch.profiler asked for, and the program never imports torch"""
         run = Pipeline("pipeline.torch_profiler.enable=true", "pipeline.native.enable=false",
