@@ -52,7 +52,7 @@ struct lpo_analysis_memo {
     struct lpo_wall *wall;
     struct lpo_wall_collectives *collectives;
     struct lpo_ranks *ranks;
-    struct lpo_rank_regions *rank_regions;
+    struct lpo_ranks_regions *rank_regions;
     bool has_ranks, has_rank_regions; /* asked for already: the two may be NULL all the same */
     struct lpo_critical *critical;
     struct lpo_queue *queue;
@@ -215,7 +215,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     lpo_wall_destroy(a->memo->wall);
     lpo_wall_collectives_destroy(a->memo->collectives);
     lpo_ranks_destroy(a->memo->ranks);
-    lpo_rank_regions_destroy(a->memo->rank_regions);
+    lpo_ranks_regions_destroy(a->memo->rank_regions);
     lpo_critical_destroy(a->memo->critical);
     lpo_queue_destroy(a->memo->queue);
     lpo_fusion_destroy(a->memo->fusion);
@@ -373,7 +373,7 @@ const struct lpo_ranks *lpo_analysis_ranks(const struct lpo_analysis *a)
     return a->memo->ranks;
 }
 
-const struct lpo_rank_regions *lpo_analysis_rank_regions(const struct lpo_analysis *a)
+const struct lpo_ranks_regions *lpo_analysis_rank_regions(const struct lpo_analysis *a)
 {
     if (!a->memo->has_rank_regions)
         a->memo->rank_regions = lpo_ranks_regions_create(lpo_analysis_all(a));

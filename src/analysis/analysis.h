@@ -31,7 +31,7 @@ struct lpo_region_cells;
 struct lpo_region_selection;
 struct lpo_region_tree;
 struct lpo_queue;
-struct lpo_rank_regions;
+struct lpo_ranks_regions;
 struct lpo_ranks;
 struct lpo_rundir;
 struct lpo_source;
@@ -110,7 +110,7 @@ const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_ana
 /* Ranks beside each other: clocks, arrivals; NULL: fewer than two, or no collectives. */
 const struct lpo_ranks *lpo_analysis_ranks(const struct lpo_analysis *a);
 /* Regions over ranks; NULL: fewer than two, or no region. */
-const struct lpo_rank_regions *lpo_analysis_rank_regions(const struct lpo_analysis *a);
+const struct lpo_ranks_regions *lpo_analysis_rank_regions(const struct lpo_analysis *a);
 /* The critical path of each process; NULL when launches were skipped. */
 const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a);
 /* Launches that wait for each GPU; NULL when launches were skipped. */

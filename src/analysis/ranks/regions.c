@@ -126,10 +126,10 @@ static int widest_first(const void *x, const void *y)
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
-struct lpo_rank_regions *lpo_ranks_regions_create(const struct lpo_region_scope *all)
+struct lpo_ranks_regions *lpo_ranks_regions_create(const struct lpo_region_scope *all)
 {
     struct table t = { .all = all, .rows = all->rows.len < MOST_ROWS ? all->rows.len : MOST_ROWS };
-    struct lpo_rank_regions *out = NULL;
+    struct lpo_ranks_regions *out = NULL;
 
     list_ranks(&t);
     if (t.ranks > 1 && t.rows) {
@@ -154,7 +154,7 @@ struct lpo_rank_regions *lpo_ranks_regions_create(const struct lpo_region_scope 
     return out;
 }
 
-void lpo_rank_regions_destroy(struct lpo_rank_regions *r)
+void lpo_ranks_regions_destroy(struct lpo_ranks_regions *r)
 {
     if (!r)
         return;

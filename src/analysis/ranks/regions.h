@@ -26,11 +26,11 @@ struct lpo_rank_region {
     int64_t odd_ns[LPO_RANK_ODD];
 };
 
-struct lpo_rank_regions {
+struct lpo_ranks_regions {
     LPO_VEC(struct lpo_rank_region) rows; /* the largest difference first */
 };
 
 /* `all` is the region table of the whole trace. NULL: fewer than two ranks, or no region. */
-struct lpo_rank_regions *lpo_ranks_regions_create(const struct lpo_region_scope *all);
-void lpo_rank_regions_destroy(struct lpo_rank_regions *r); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_rank_regions);
+struct lpo_ranks_regions *lpo_ranks_regions_create(const struct lpo_region_scope *all);
+void lpo_ranks_regions_destroy(struct lpo_ranks_regions *r); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_ranks_regions);

@@ -169,7 +169,7 @@ static const char *odd_text(struct lpo_arena *a, const struct lpo_rank_region *r
 void lpo_report_chapter_rank_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                      const struct lpo_source *s)
 {
-    const struct lpo_rank_regions *r = lpo_analysis_rank_regions(s->analysis);
+    const struct lpo_ranks_regions *r = lpo_analysis_rank_regions(s->analysis);
     const struct lpo_region_scope *all = lpo_analysis_all(s->analysis);
     struct lpo_table *t;
 
@@ -195,7 +195,7 @@ void lpo_report_chapter_rank_regions(struct lpo_doc *doc, const struct lpo_rundi
 
 static void put_regions(struct lpo_record *to, const struct lpo_analysis *a)
 {
-    const struct lpo_rank_regions *r = lpo_analysis_rank_regions(a);
+    const struct lpo_ranks_regions *r = lpo_analysis_rank_regions(a);
     const struct lpo_region_scope *all = lpo_analysis_all(a);
     struct lpo_record *list;
 
