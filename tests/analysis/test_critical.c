@@ -346,6 +346,32 @@ static void recorded_waits(void **state)
     assert_int_equal(p->parts.ns[LPO_PATH_UNEXPLAINED], 50 * US);
 }
 
+/* Work that was launched before the recording began, and that the host waits for. */
+static void waits_for_what_was_launched_before(void **state)
+{
+    static const struct event events[] = {
+        { KERNEL, "a", 1, 0, 5, 7, 5, 10 },
+        { KERNEL, "old", 1, 0, 0, 7, 20, 90 },
+        { KERNEL, "b", 1, 120, 125, 7, 125, 130 },
+        { CALL, "cudaStreamSynchronize", 1, 15, 92 },
+    };
+    LPO_AUTO(lpo_trace) t = make_trace(events, sizeof events / sizeof *events);
+    LPO_AUTO(lpo_region_tree) tree = NULL;
+    LPO_AUTO(lpo_critical) all = NULL;
+    const struct lpo_critical_path *p;
+
+    t->gpu_ops.at[1].launch = LPO_NONE;
+    lpo_vec_push(&t->waits, (struct lpo_wait){ .ns = 16 * US,
+                                               .record_ns = LPO_NO_TIME,
+                                               .stream = 7,
+                                               .kind = LPO_WAIT_HOST_FOR_STREAM });
+    tree = lpo_region_tree_create(t);
+    all = lpo_critical_create(tree, NULL);
+    p = &all->paths.at[0];
+    assert_int_equal(p->recorded_waits, 1);
+    assert_int_equal(p->parts.ns[LPO_PATH_RETURN], 2 * US); /* of the old one, not of a */
+}
+
 /* Two processes are two paths; one without GPU operations has none. */
 static void processes_apart(void **state)
 {
@@ -376,6 +402,7 @@ int main(void)
     UNIT_TEST(&u, names_and_regions);
     UNIT_TEST(&u, steps_cut_the_path);
     UNIT_TEST(&u, recorded_waits);
+    UNIT_TEST(&u, waits_for_what_was_launched_before);
     UNIT_TEST(&u, processes_apart);
     return unit_run(&u);
 }

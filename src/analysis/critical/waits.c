@@ -52,11 +52,12 @@ static void streams_free(struct streams *s)
     free(s->ops);
 }
 
+/* Without a launch record it was launched before the recording began. */
 static int64_t launched_ns(const struct critical_graph *g, uint32_t op)
 {
     uint32_t call = g->ops.at[op].call;
 
-    return call == LPO_NONE ? gpu_op(g, op)->start_ns : g->calls.at[call].start_ns;
+    return call == LPO_NONE ? INT64_MIN : g->calls.at[call].start_ns;
 }
 
 /* The place in `ops` of the first operation of a stream that was launched after `ns`; *from is the
