@@ -2,7 +2,9 @@
 """The profiler that sitecustomize installs: waits for torch, records, writes at the end.
 
 The settings file (JSON):
-    out_dir          folder for <pid>.trace.json.gz, and <pid>.status.json beside it
+    out_dir          folder for <pid>.trace.json.gz, and <pid>.status.json beside it; a rank of a job: rank3.trace.json.gz
+    ranks            which ranks of a job record: "all", "node" (local rank 0) or numbers with commas (default all)
+    launchers        the variables that say which rank this is: [rank, local rank, world size] of each launcher
     activities       ["cpu", "cuda"]; those this torch lacks are left out
     record_shapes, profile_memory, with_stack       as torch.profiler names them
     schedule         {"wait", "warmup", "active", "repeat"}: steps; active 0 or absent is the whole program
@@ -32,6 +34,7 @@ from typing import Any, Callable, Optional
 import lpo_annotate
 import lpo_mirror
 import lpo_on_import
+import lpo_rank
 
 MARKER = "lpo:step:"
 USER_SCOPE = 7  # at::RecordScope::USER_SCOPE
@@ -44,6 +47,8 @@ class Recorder:
         self.settings = settings
         self.out = str(settings["out_dir"])
         self.pid = os.getpid()
+        self.rank = lpo_rank.find(settings.get("launchers") or [])
+        self.name = ""  # what its files begin with; see claim()
         self.files: list[str] = []
         self.state = "waiting for torch"
         self.error: Optional[str] = None
@@ -57,16 +62,29 @@ class Recorder:
         self.depth = 0  # nesting of module calls
         self.begin_ns = 0
 
+    # Names
+
+    def claim(self) -> str:
+        """The first process of a rank is named after it, by making its status file; the others have their pid as well."""
+        if not self.name:
+            self.name = str(self.pid) if self.rank is None else f"rank{self.rank.rank}"
+            try:
+                if self.rank is not None:
+                    os.close(os.open(os.path.join(self.out, self.name + ".status.json"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+            except FileExistsError:
+                self.name += f".{self.pid}"
+        return self.name
+
     # Status
 
     def status(self) -> None:
         """Writes a status file beside the traces, so that lpo can say why a trace is missing."""
         os.makedirs(self.out, exist_ok=True)
-        path = os.path.join(self.out, f"{self.pid}.status.json")
+        path = os.path.join(self.out, f"{self.claim()}.status.json")
         with open(path + ".tmp", "w", encoding="utf-8") as file:
             json.dump({
                 # the name alone: arguments may hold secrets, which only lpo itself can recognise
-                "schema": "lpo.torch_process/2", "pid": self.pid, "program": (getattr(sys, "argv", None) or [""])[0],
+                "schema": "lpo.torch_process/2", "pid": self.pid, "rank": self.rank.rank if self.rank else None, "program": (getattr(sys, "argv", None) or [""])[0],
                 "state": self.state,
                 "error": self.error, "notes": self.notes, "files": self.files, "python": sys.version.split()[0],
                 "torch": getattr(self.torch, "__version__", None), "settings": self.settings,
@@ -146,10 +164,24 @@ class Recorder:
                 profile_memory=bool(self.settings.get("profile_memory")),
                 with_stack=bool(self.settings.get("with_stack")), **self.threads(), **extra)
             self.begin_ns = time.time_ns()
+            self.say_rank("preset_metadata_json")
             self.profiler.start()
+            if not self.phases.active:
+                self.say_rank("add_metadata_json")
         self.state = "recording"
         atexit.unregister(self.at_exit)  # handlers run last in, first out: ours must stop the profiler before torch's own handlers run
         atexit.register(self.at_exit)
+
+    def say_rank(self, how: str) -> None:
+        """torch writes the rank into the trace where torch.distributed is in use when recording begins, which for us is
+        too early. Newer ones take it before they start, older ones after."""
+        add = getattr(self.profiler, how, None)
+        if self.rank is None or not self.kineto or add is None:
+            return
+        try:
+            add("distributedInfo", json.dumps(self.rank.as_info()))
+        except Exception as error:
+            self.note(f"the trace does not say which rank it is: {type(error).__name__}: {error}")
 
     def activities(self, profiler: Any) -> list[Any]:
         known = {str(a).rpartition(".")[2].lower(): a for a in profiler.supported_activities()}
@@ -280,12 +312,13 @@ class Recorder:
         """Writes the next file: everything the profiler recorded, or only these events."""
         os.makedirs(self.out, exist_ok=True)
         number = len(self.files)
-        name = f"{self.pid}.trace.json.gz" if number == 0 else f"{self.pid}.{number}.trace.json.gz"
+        begin = self.claim()
+        name = f"{begin}.trace.json.gz" if number == 0 else f"{begin}.{number}.trace.json.gz"
         temporary = os.path.join(self.out, f".{name}")
         if events is None:
             profiler.export_chrome_trace(temporary)  # gzip by its ending
         else:
-            write_events(events, temporary, self.begin_ns)
+            write_events(events, temporary, self.begin_ns, self.rank)
         os.replace(temporary, os.path.join(self.out, name))
         self.files.append(name)
 
@@ -316,7 +349,7 @@ class Phases:
         return cuts
 
 
-def write_events(found: list[Any], path: str, begin_ns: int) -> None:
+def write_events(found: list[Any], path: str, begin_ns: int, rank: Optional[lpo_rank.Rank]) -> None:
     """The trace of a torch built without Kineto, in Kineto's shape: operators and annotations with times."""
     events = []
     for event in found:
@@ -332,6 +365,8 @@ def write_events(found: list[Any], path: str, begin_ns: int) -> None:
             "tid": event.thread, "ts": round(span.start, 3), "dur": round(span.elapsed_us(), 3), "args": args})
     whole = {"schemaVersion": 1, "deviceProperties": [], "displayTimeUnit": "ms", "baseTimeNanoseconds": begin_ns,
              "traceEvents": events, "traceName": path}
+    if rank is not None:
+        whole["distributedInfo"] = rank.as_info()
     with gzip.open(path, "wt", encoding="utf-8") as file:
         json.dump(whole, file)
 
@@ -341,6 +376,8 @@ def install(path: str) -> None:
     with open(path, encoding="utf-8") as file:
         settings = json.load(file)
     recorder = Recorder(settings)
+    if not lpo_rank.is_chosen(recorder.rank, str(settings.get("ranks") or "all")) or lpo_rank.is_launcher():
+        return
     if settings.get("nvtx", True):
         recorder.follow_nvtx()
     lpo_on_import.when_imported("torch", lambda: recorder.guard(recorder.torch_is_here))

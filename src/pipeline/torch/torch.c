@@ -7,6 +7,7 @@
 #include "run/child/capture.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "run/ranks.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -100,6 +101,7 @@ static int torch_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, str
     (void)steps;
     lpo_jw_object(&w, NULL);
     lpo_jw_text(&w, "out_dir", ctx->dir);
+    lpo_run_ranks_json(ctx->arena, ctx->config, &w);
     lpo_jw_array(&w, "activities");
     for (size_t i = 0; i < s->activities.len; i++)
         lpo_jw_text(&w, NULL, s->activities.at[i]);
