@@ -163,9 +163,16 @@ static int by_number(const void *a, const void *b)
 /* Waits of one stream together, in the order that they have. */
 static void sum_streams(struct work *w, struct lpo_queue_device *out)
 {
-    size_t streams = w->numbers.len, *at = lpo_xcalloc(streams + 1, sizeof *at);
-    struct wait *sorted = lpo_xrealloc(NULL, w->waits.len + 1, sizeof *sorted);
+    size_t streams = w->numbers.len, *at;
+    struct wait *sorted;
 
+    if (streams == 1) { /* most programs: it is all of the GPU */
+        lpo_vec_push(&out->streams,
+                     (struct lpo_queue_stream){ .stream = w->numbers.at[0], .sum = out->all });
+        return;
+    }
+    at = lpo_xcalloc(streams + 1, sizeof *at);
+    sorted = lpo_xrealloc(NULL, w->waits.len + 1, sizeof *sorted);
     for (size_t i = 0; i < w->waits.len; i++)
         at[w->waits.at[i].stream + 1]++;
     for (size_t i = 0; i < streams; i++)
