@@ -48,7 +48,6 @@ PASS_ON(int, pthread_create,
 PASS_ON(int, pthread_detach, (pthread_t thread), (thread))
 PASS_ON(int, pthread_sigmask, (int how, const sigset_t *restrict set, sigset_t *restrict before),
         (how, set, before))
-PASS_ON(int, pthread_detach, (pthread_t thread), (thread))
 PASS_ON(int, pthread_attr_setstacksize, (pthread_attr_t * attr, size_t bytes), (attr, bytes))
 
 /* Until glibc 2.33 these were inline functions around a call that names the layout of the struct;

@@ -129,7 +129,7 @@ static bool xprof_sniff(const char *path, const unsigned char *head, size_t len)
     static const char gpu[] = "\"/device:", host[] = "\"/host:", torch[] = "\"deviceProperties\"";
 
     (void)path;
-    return len && (head[0] == '{' || head[0] <= ' ') &&
+    return head && len && (head[0] == '{' || head[0] <= ' ') &&
            !memmem(head, len, torch, sizeof torch - 1) &&
            memmem(head, len, "\"process_name\"", sizeof "\"process_name\"" - 1) &&
            (memmem(head, len, gpu, sizeof gpu - 1) || memmem(head, len, host, sizeof host - 1));
