@@ -59,6 +59,7 @@ static int run_once(struct lpo_app *app, const struct lpo_args *args, struct lpo
         return err->code;
     if (lpo_cli_args_has(args, "dry-run"))
         return lpo_cli_job_dry_run(app, &job, err);
+    job.shared = true;
     if (lpo_cli_job_run(app, &job, progress, &result, err) < 0)
         return err->code;
     if (lpo_cli_args_has(args, "open") && result.run_dir)

@@ -52,6 +52,12 @@ bool lpo_pipeline_wants(const struct lpo_node *config, const struct lpo_stage *s
     return enabled(config, stage) && (stage->light || !is_light(config));
 }
 
+/* Once for the job, or once for this machine. */
+static bool done_elsewhere(const struct lpo_pipeline *p, const struct lpo_stage *stage)
+{
+    return (p->follows && stage->one_rank && !stage->plan) || (p->beside_another && stage->begin);
+}
+
 void lpo_pipeline_fill_manifest(struct lpo_pipeline *p)
 {
     for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++) {
@@ -63,10 +69,12 @@ void lpo_pipeline_fill_manifest(struct lpo_pipeline *p)
             r = lpo_run_manifest_add(p->manifest, (*s)->name);
         /* the files of an earlier try stay listed until they are removed */
         *r = (struct lpo_stage_record){ .name = r->name, .files = r->files, .nfiles = r->nfiles };
-        if (lpo_pipeline_wants(p->config, *s))
+        if (lpo_pipeline_wants(p->config, *s) && !done_elsewhere(p, *s))
             continue;
         r->state = LPO_SKIPPED;
-        r->message = enabled(p->config, *s) ? "not part of run.mode=light" : "not enabled";
+        r->message = !enabled(p->config, *s) ? "not enabled"
+                     : done_elsewhere(p, *s) ? "another rank of this job does it"
+                                             : "not part of run.mode=light";
     }
 }
 
@@ -136,6 +144,7 @@ static int make_ctx(struct lpo_pipeline *p, const struct lpo_stage *stage, bool 
         .workload_dir = lpo_path_join(p->arena, p->run_dir, below),
         .call_dir = p->call_dir,
         .light = is_light(p->config),
+        .in_job = p->in_job,
         .dry_run = dry_run,
         .manifest = p->manifest,
         .record = lpo_run_manifest_stage(p->manifest, stage->name),
@@ -264,12 +273,31 @@ static int run_steps(struct lpo_pipeline *p, const struct lpo_stage *stage,
     return 0;
 }
 
+/* Rank 0 measures, and its program needs the other ranks: here it runs as it is. There is no time
+ * limit but that of the stage, since replay takes long. */
+static int run_unprofiled(struct lpo_pipeline *p, const struct lpo_stage *stage,
+                          struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    struct lpo_steps steps = { .arena = p->arena };
+    struct lpo_workload_opts opts = { .profiled = true };
+    struct lpo_stage plain = { .name = stage->name };
+    struct lpo_step *step;
+
+    if (lpo_pipeline_stage_add_workload(ctx, &steps, "unprofiled", &opts, &step, err) < 0 ||
+        lpo_pipeline_stage_prepare_workload(ctx, err) < 0)
+        return err->code;
+    ctx->record->message = "rank 0 is measured; here the program ran as it is";
+    return run_steps(p, &plain, ctx, &steps, err);
+}
+
 static int run_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
                      struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
     struct lpo_steps steps = { .arena = p->arena };
     int rc = 0;
 
+    if (p->follows && stage->one_rank)
+        return run_unprofiled(p, stage, ctx, err);
     if (stage->plan && stage->plan(ctx, &steps, err) < 0)
         return err->code;
     if (ctx->nothing_to_do)

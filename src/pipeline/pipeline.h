@@ -37,6 +37,9 @@ struct lpo_pipeline {
     struct lpo_manifest *manifest;     /* with a record for every stage */
     struct lpo_analysis_run *analysis; /* shared with the reports of the run; NULL in a dry run */
     struct lpo_pipeline_events events;
+    bool in_job;  /* there is one lpo in each task of a job (run/shared_job.h) */
+    bool follows; /* a rank of a job other than 0, in a run of its own beside that of rank 0 */
+    bool beside_another;       /* and another rank looks after this machine */
     struct lpo_beside *beside; /* private to lpo_pipeline_run() */
 };
 

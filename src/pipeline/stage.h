@@ -37,6 +37,7 @@ struct lpo_stage_ctx {
     const char *workload_dir;      /* run_dir/workload/<name>; the same */
     const char *call_dir; /* where lpo was called, or the run folder with hydra.job.chdir */
     bool light;           /* run.mode=light */
+    bool in_job;          /* other ranks run the program once beside this one: start it once */
     bool dry_run;         /* only plan: the commands are printed, nothing is started or written */
     struct lpo_known_regions known; /* what an earlier stage of this run recorded */
     bool regions_will_be_known;     /* a dry run, in which an earlier stage would record them */
@@ -62,7 +63,8 @@ struct lpo_stage_check {
 struct lpo_stage {
     const char *name; /* config key and folder under the run */
     const char *summary;
-    bool light;                                /* cheap: also in run.mode=light */
+    bool light;    /* cheap: also in run.mode=light */
+    bool one_rank; /* of a job, rank 0 alone does it; the program runs in the others as it is */
     const char *program;                       /* config key of the tool that it starts, or NULL */
     const struct lpo_settings_field *settings; /* what it reads of the config, and where to */
     size_t nsettings, settings_size;

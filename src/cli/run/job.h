@@ -14,13 +14,17 @@ struct lpo_composed;
 struct lpo_err;
 struct lpo_node;
 struct lpo_progress;
+struct lpo_shared_job;
 
 struct lpo_job {
     const struct lpo_node *config; /* resolved */
     const char **overrides;        /* as given, NULL-terminated */
     const char *run_dir;           /* wanted; the real one may end in -2 */
     const char *call_dir; /* where the workload starts, unless workload.cwd says otherwise */
+    bool shared;          /* may be one of the tasks of a job, which share a folder */
     bool chdir;           /* hydra.job.chdir: the workload starts in the run folder */
+    const struct lpo_shared_job *team; /* job_run.c: the tasks that share a folder; NULL: alone */
+    bool apart;                        /* and this one does not see their folder */
     void (*published)(void *ctx, const char *run_dir); /* the folder is there; may be NULL */
     void *published_ctx;
 };

@@ -22,6 +22,7 @@
 #include "run/manifest.h"
 #include "run/provenance.h"
 #include "run/secrets/secrets.h"
+#include "run/shared_job.h"
 #include "run/workload/inputs_yaml.h"
 #include "run/workload/workload.h"
 #include "rundir/rundir.h"
@@ -132,8 +133,32 @@ static void add_figures(struct lpo_analysis_run *run, struct lpo_job_result *out
         out->gpu_ns = lpo_measure_measured((double)lpo_analysis_all(a)->coverage.total.ns);
 }
 
-static int finish(struct lpo_app *app, struct lpo_pipeline *p, int code, struct lpo_job_result *out,
-                  struct lpo_err *err)
+static bool is_member(const struct lpo_job *job)
+{
+    return job->team && !job->team->leads;
+}
+
+/* Rank 0: what the others recorded comes to its own; then the stages are read once more. */
+static int gather(struct lpo_pipeline *p, const struct lpo_job *job, int code)
+{
+    struct lpo_manifest *m = p->manifest;
+    unsigned lost;
+
+    if (!job->team || is_member(job) || code < 0)
+        return code;
+    if (code == 130)
+        m->state = LPO_INTERRUPTED; /* nobody waits for them any more */
+    lost = lpo_run_shared_job_gather(m, job->team);
+    for (size_t i = 0; i < m->nstages; i++)
+        lpo_analysis_run_forget(p->analysis, m->stages[i].name);
+    if (lost)
+        lpo_run_folder_log(m->dir, "%u of %d ranks did not end well", lost,
+                           (int)job->team->rank.world_size);
+    return lost && code == 0 ? 1 : code;
+}
+
+static int finish(struct lpo_app *app, const struct lpo_job *job, struct lpo_pipeline *p, int code,
+                  struct lpo_job_result *out, struct lpo_err *err)
 {
     struct lpo_manifest *m = p->manifest;
     struct lpo_err why = { 0 };
@@ -144,6 +169,9 @@ static int finish(struct lpo_app *app, struct lpo_pipeline *p, int code, struct 
     m->ended_ns = lpo_run_clock_unix_ns();
     if (lpo_run_manifest_save(m, err) < 0)
         return err->code;
+    *out = (struct lpo_job_result){ .exit_code = code, .wall_ns = m->ended_ns - m->started_ns };
+    if (is_member(job) && !job->apart) /* rank 0 reports */
+        return 0;
     /* what was made is reported, whatever else failed */
     if (lpo_analysis_run_load(p->analysis, NULL, &why) < 0 ||
         lpo_writer_all_reports(p->analysis->dir, NULL, &why) < 0) {
@@ -170,6 +198,9 @@ static struct lpo_pipeline make_pipeline(struct lpo_app *app, const struct lpo_j
         .run_dir = run,
         .call_dir = job->chdir ? run : job->call_dir,
         .manifest = m,
+        .in_job = job->team != NULL,
+        .follows = is_member(job),
+        .beside_another = is_member(job) && job->team->rank.local_rank != 0,
         .events = progress ? lpo_cli_progress_events(progress) : (struct lpo_pipeline_events){ 0 },
     };
 }
@@ -189,8 +220,8 @@ static int run_pipeline(struct lpo_app *app, const struct lpo_job *job, struct l
     m->pid = getpid();
     if (lpo_run_manifest_save(m, err) < 0)
         return err->code;
-    code = lpo_pipeline_run(&p, err);
-    return finish(app, &p, code, out, err);
+    code = gather(&p, job, lpo_pipeline_run(&p, err));
+    return finish(app, job, &p, code, out, err);
 }
 
 /* What the workload lacks, where a stage would start it. With hydra.job.chdir it starts in a folder
@@ -249,6 +280,7 @@ static int fill_folder(struct lpo_arena *a, const struct lpo_job *job,
     if (make_private(job->config, m->dir, err) < 0 ||
         write_provenance(a, job, m->dir, m, err) < 0 ||
         lpo_run_hardware_save(m->dir, hw, err) < 0 || lpo_run_manifest_save(m, err) < 0 ||
+        (job->team && job->team->leads && lpo_run_shared_job_mark(job->team, m->dir, err) < 0) ||
         lpo_run_folder_publish(a, folder, err) < 0)
         return lpo_ctx(err, "cannot make the run folder");
     m->dir = folder->dir;
@@ -257,9 +289,44 @@ static int fill_folder(struct lpo_arena *a, const struct lpo_job *job,
     return 0;
 }
 
-int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progress *progress,
+/* One of several tasks: where its folder is. A rank that cannot see the folder of rank 0 has one of
+ * its own beside it, since the program must run all the same: the other ranks wait for it. */
+static int join_job(struct lpo_app *app, struct lpo_job *job, struct lpo_shared_job *team,
+                    struct lpo_err *err)
+{
+    struct lpo_arena *a = app->arena;
+    int rc;
+
+    if (!job->shared || !lpo_run_shared_job_find(a, team))
+        return 0;
+    job->team = team;
+    team->limit_ns = lpo_settings_duration_ns(job->config, "run.ranks_wait");
+    if (!names_its_folder(job)) /* the clocks of the tasks differ */
+        job->run_dir = lpo_path_join(a, lpo_settings_text(job->config, "artifacts.root"),
+                                     lpo_arena_printf(a, "job-%s", team->id));
+    team->dir = lpo_path_absolute(a, job->run_dir);
+    if (team->leads)
+        return lpo_run_shared_job_check(a, team, err);
+    rc = lpo_run_shared_job_wait(a, team, err);
+    if (rc == 0) {
+        fprintf(app->log,
+                "lpo run: rank %d does not see the run folder '%s' of rank 0, and writes to "
+                "'%s-rank%d'\n",
+                (int)team->rank.rank, team->dir, team->dir, (int)team->rank.rank);
+        job->apart = true;
+        job->run_dir = lpo_arena_printf(a, "%s-rank%d", team->dir, (int)team->rank.rank);
+    } else if (rc > 0) {
+        job->run_dir = lpo_run_shared_job_member(a, team, team->rank.rank);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *given, struct lpo_progress *progress,
                     struct lpo_job_result *out, struct lpo_err *err)
 {
+    struct lpo_job mine = *given;
+    const struct lpo_job *job = &mine;
+    struct lpo_shared_job team;
     struct lpo_run_folder folder;
     struct lpo_hardware hw;
     int rc;
@@ -276,14 +343,17 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_p
     /* before the folder is made: a wrong name of a GPU or of a model is a wrong config */
     if (lpo_run_supervise_begin(err) < 0 || check_workload(app->arena, job, err) < 0 ||
         lpo_run_hardware_find(app->arena, job->config, &hw, err) < 0 ||
+        join_job(app, &mine, &team, err) < 0 ||
         lpo_run_folder_begin(app->arena, job->run_dir, &folder, err) < 0)
         return err->code;
+    if (is_member(job))
+        progress = NULL; /* of all ranks, the first speaks */
     note_device(app->arena, job, progress);
     lpo_run_interrupt_arm(NULL); /* nothing to keep yet; the next run sweeps what was begun */
     rc = fill_folder(app->arena, job, &hw, &folder, &m, err);
     if (rc == 0 && job->published)
         job->published(job->published_ctx, m.dir);
-    if (rc == 0 && !names_its_folder(job))
+    if (rc == 0 && !names_its_folder(job) && !is_member(job))
         lpo_run_folder_link_latest(app->arena, m.dir);
     if (rc == 0)
         rc = run_pipeline(app, job, &m, progress, out, err);

@@ -46,8 +46,8 @@ void lpo_pipeline_native_ranks_note(struct lpo_stage_ctx *ctx, const struct lpo_
     struct fate absent = { 0 }, cut = { 0 };
     uint8_t *seen;
 
-    if (ranks < 2)
-        return;
+    if (ranks < 2 || lpo_launcher_rank().world_size > 1)
+        return; /* one lpo in each task: each says it of its own (run/shared_job.h) */
     seen = lpo_arena_array(ctx->arena, ranks, 1);
     memset(seen, 0, ranks);
     for (size_t i = 0; i < t->processes.len; i++) {

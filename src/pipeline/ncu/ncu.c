@@ -213,7 +213,7 @@ static int plan_captures(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_
     const struct lpo_ncu_settings *settings = ctx->settings;
 
     /* a dry run may not know the regions that the run will know */
-    if (settings->region_mode && separate(settings) && settings->gating_nvtx &&
+    if (settings->region_mode && separate(settings) && settings->gating_nvtx && !ctx->in_job &&
         (settings->regions_include.len || !ctx->regions_will_be_known))
         return lpo_pipeline_ncu_captures_each(ctx, &s->captures, err);
     lpo_pipeline_ncu_captures_add(ctx, &s->captures, "run");
@@ -305,7 +305,7 @@ static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_
     c->empty = c->problem && message && (message->what & LPO_TOOL_FILTERED) && !made;
     if (c->region)
         lpo_pipeline_stage_note_workload(c->ctx);
-    if (c->empty && !c->region && strcmp(c->name, "run") == 0 &&
+    if (c->empty && !c->region && strcmp(c->name, "run") == 0 && !ctx->in_job &&
         lpo_pipeline_ncu_command_has_filter(&s->command)) {
         lpo_run_manifest_note(ctx->manifest, ctx->record, "%s; trying again without filters",
                               message->meaning);
@@ -400,6 +400,7 @@ static int ncu_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 
 const struct lpo_stage lpo_pipeline_ncu = {
     .name = "ncu",
+    .one_rank = true, /* it replays kernels: two ranks that wait for each other would hang */
     .summary = "hardware counters per kernel with Nsight Compute",
     .program = "pipeline.ncu.program",
     LPO_STAGE_SETTINGS(lpo_ncu_settings, fields),

@@ -203,6 +203,7 @@ static int static_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 
 const struct lpo_stage lpo_pipeline_static_analysis = {
     .name = "static_analysis",
+    .one_rank = true,
     .summary = "what the model must compute and move, from its config alone",
     .light = true,
     LPO_STAGE_SETTINGS(static_settings, fields),
