@@ -124,7 +124,7 @@ int64_t lpo_sweep_slurm_seconds(const char *text)
         return 0;
     for (; n < 3; at = end + 1) {
         numbers[n++] = strtoll(at, &end, 10);
-        if (end == at || numbers[n - 1] > 1000000)
+        if (end == at || numbers[n - 1] < 0 || numbers[n - 1] > 1000000)
             return 0;
         if (*end != ':')
             break;
@@ -138,7 +138,7 @@ int64_t lpo_sweep_slurm_seconds(const char *text)
     if (dash) {
         int64_t days = strtoll(text, &end, 10);
 
-        if (end != dash || days > 10000)
+        if (end == text || end != dash || days > 10000)
             return 0;
         sum += days * 86400;
     }

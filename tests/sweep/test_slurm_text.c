@@ -88,6 +88,9 @@ static const struct seconds_case {
     { "an empty part", "1::2", 0 },
     { "two days", "1-2-3", 0 },
     { "nothing", "", 0 },
+    { "two signs", "--1", 0 },
+    { "no days", "-1", 0 },
+    { "less than nothing", "1--5", 0 },
     { "too much", "99999999999999999", 0 },
 };
 
