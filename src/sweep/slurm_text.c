@@ -285,7 +285,8 @@ bool lpo_sweep_slurm_read_task(const char *line, size_t len, struct lpo_sweep_sl
     reason = line + at;
     *out = (struct lpo_sweep_slurm_task){ .running = true };
     memcpy(out->id, id, nid);
-    out->task = strtoll(task, NULL, 10);
+    for (size_t i = 0; i < ntask; i++) /* the line may end here, without a NUL */
+        out->task = out->task * 10 + (task[i] - '0');
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
         if (strlen(waits[i]) == nstate && strncmp(waits[i], state, nstate) == 0)
             out->running = false;
