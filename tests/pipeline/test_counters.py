@@ -86,9 +86,11 @@ class Counters(LpoCase):
                        env={"CUDA_VISIBLE_DEVICES": "0", **(env or {})})
 
     def test_inside_the_program(self) -> None:
+        # what the sampler's thread holds is lost in a forked child, and no leak
+        no_leaks = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
         for word in ("", "fork"):
             with self.subTest(word):
-                self.inside(word)
+                self.inside(word, env=no_leaks if word else None)
                 facts, _, items = self.samples("gpu0.lpoc")
                 self.assertEqual(self.files(), ["gpu0.lpoc"])
                 self.assertGreater(sum(i[0] == "sample" for i in items), 100)

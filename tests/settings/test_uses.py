@@ -82,6 +82,10 @@ class Uses(unittest.TestCase):
             found = key in everywhere or "${" + key + "}" in conf
             # every stage has these two, and their keys are made from its name
             found |= last in ("enable", "timeout") and f"pipeline.%s.{last}" in everywhere
+            # the words of pipeline.<stage>.capture are rows of one macro
+            stage, _, word = key.removeprefix("pipeline.").partition(".capture.")
+            found |= f".capture.{word}" in everywhere and any(
+                re.search(rf'LPO_CAPTURE_WORDS\(\w+, "{stage}"\)', text) for _, text in sources())
             # model, infer, dataset and workload reach the Python programs whole, as JSON; so do the
             # settings of torch.profiler
             if not key.startswith(("workload.toy.", "pipeline.")) or ".torch_profiler." in key:
