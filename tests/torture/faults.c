@@ -39,7 +39,7 @@ static const struct {
     int code;
 } errors[] = {
     { "ENOSPC", ENOSPC }, { "EIO", EIO },     { "EMFILE", EMFILE }, { "EACCES", EACCES },
-    { "ENOMEM", ENOMEM }, { "EINTR", EINTR }, { "ENOLCK", ENOLCK },
+    { "ENOMEM", ENOMEM }, { "EINTR", EINTR }, { "ENOLCK", ENOLCK }, { "ESTALE", ESTALE },
 };
 
 static atomic_int counts[CALLS];
