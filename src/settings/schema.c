@@ -132,6 +132,8 @@ static int check_words(struct lpo_arena *a, const struct lpo_schema_row *row,
         return check_joined(a, row, n, err);
     if (n->kind == LPO_NODE_STRING && row->type != LPO_S_TEXTS)
         return 0;
+    if (n->kind == LPO_NODE_INT && row->number)
+        return 0;
     if (n->kind != LPO_NODE_LIST)
         return wrong(row, n,
                      row->type == LPO_S_TEXTS ? "a list of strings"

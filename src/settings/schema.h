@@ -36,7 +36,7 @@ struct lpo_schema_row {
     const char *values; /* "a|b|c": the only ones; "repeat:*" is a prefix; NULL: any */
     int64_t min;        /* numbers: the least; INT64_MIN: no bound */
     bool nullable;
-    bool number; /* texts: may be written as an integer, too: calls=3 */
+    bool number; /* texts and words: may be written as an integer, too: calls=3 */
 };
 
 /* The table; a map comes before its keys, and all that is below it follows at once. */

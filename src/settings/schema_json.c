@@ -54,10 +54,16 @@ static void write_words(struct lpo_json_writer *w, const struct lpo_schema_row *
 {
     lpo_jw_text(w, "type", "array");
     lpo_jw_object(w, "items");
-    if (row->values)
+    if (row->values) {
         write_enum(w, row->values);
-    else
+    } else if (row->number) {
+        lpo_jw_array(w, "type");
+        lpo_jw_text(w, NULL, "string");
+        lpo_jw_text(w, NULL, "integer");
+        lpo_jw_end(w);
+    } else {
         lpo_jw_text(w, "type", "string");
+    }
     lpo_jw_end(w);
 }
 

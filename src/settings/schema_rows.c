@@ -38,7 +38,7 @@ static const struct lpo_schema_row rows[] = {
     { "run.max_output_bytes", LPO_S_INT, "1073741824",
       "bytes of stdout, and of stderr, that are kept per program; 0: no limit" },
     { "run.ranks", LPO_S_WORDS, "all",
-      "which ranks of a job are profiled: all, one per node, or numbers ([0, 7])" },
+      "which ranks of a job are profiled: all, one per node, or numbers ([0, 7])", .number = true },
     { "run.ranks_wait", LPO_S_DURATION, "10m",
       "with one lpo in each task of a job: how long rank 0 waits for the others at the end" },
     { "run.private_folder", LPO_S_BOOL, "false",

@@ -93,7 +93,7 @@ class Ranks(LpoCase):
         self.assertEqual([n for n in self.stage("native").get("notes", []) if "rank" in n], [])
 
     def test_chosen_ranks(self) -> None:
-        rows = (("run.ranks=[0,3]", ["rank0", "rank3"]), ("run.ranks='1,2'", ["rank1", "rank2"]), ("run.ranks=one per node", ["rank0", "rank2"]),
+        rows = (("run.ranks=[0,3]", ["rank0", "rank3"]), ("run.ranks=2", ["rank2"]), ("run.ranks='1,2'", ["rank1", "rank2"]), ("run.ranks=one per node", ["rank0", "rank2"]),
                 ("run.ranks=all", ["rank0", "rank1", "rank2", "rank3"]))
         for word, want in rows:
             with self.subTest(word):
@@ -103,7 +103,7 @@ class Ranks(LpoCase):
                 self.assertEqual(self.stage("native").get("notes", []), [])
 
     def test_a_choice_that_cannot_be_read(self) -> None:
-        for word in ("run.ranks=some", "run.ranks=[0,all]", "run.ranks=[-1]"):
+        for word in ("run.ranks=some", "run.ranks=[0,all]", "run.ranks=[-1]", "run.ranks=-1"):
             self.assertIn("run.ranks", self.go(word, "--", CLIENT, "plain", code=2))
             self.assertFalse(os.path.exists(self.run_dir))
 
