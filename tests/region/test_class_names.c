@@ -29,7 +29,13 @@ static bool has(const struct lpo_json *classes, const char *name)
  * whoever wrote the rules: 79 of 90 before they were changed for it. The last file was written down
  * with its classes before the rules were asked: they had 470 of 502 right (93.6 %), and 39 of the
  * 45 from programs of strangers; ten labels were put right and the rules mended afterwards. Of 65
- * more from strangers 55 were right then, before the rules were mended once more. */
+ * more from strangers 55 were right then, before the rules were mended once more.
+ *
+ * classes-fresh.json has functions that stood in none of these lists, labelled before the rules
+ * were asked. The first list: 198 of 257 at first sight (77.0 %), 208 (80.9 %) with twelve labels
+ * put right. Then the rules were mended, and had 150 of 180 (83.3 %) of the second, which is mostly
+ * kernels that strangers wrote. The last has names of published profiles which were not in a list
+ * as they stand: 61 of 67 (91.0 %). A few names of each say nothing of what they compute. */
 static const struct floor_case {
     const char *name, *file, *list;
     bool sure_only;
@@ -51,6 +57,9 @@ static const struct floor_case {
     { "names of more libraries", "classes-own.json", "libraries", false, 439, 439 },
     { "names from programs of strangers", "classes-own.json", "strangers", false, 45, 45 },
     { "more of them", "classes-own.json", "strangers, later", false, 64, 65 },
+    { "functions of no other list", "classes-fresh.json", "fresh, first", false, 248, 257 },
+    { "more of these", "classes-fresh.json", "fresh, second", false, 173, 180 },
+    { "fresh names of profiles", "classes-fresh.json", "profiles, fresh", false, 66, 67 },
 };
 
 static void check_floor(void **state)

@@ -99,6 +99,7 @@ int main(void)
 
     UNIT_ROWS(&u, shapes, check_shape);
     add_rules(&u, lpo_region_class_functions);
+    add_rules(&u, lpo_region_class_layer);
     add_rules(&u, lpo_region_class_simple);
     add_rules(&u, lpo_region_class_scopes);
     add_rules(&u, lpo_region_class_leftovers);

@@ -73,11 +73,33 @@ static const struct lpo_class_carrier *carrier_of(const char *function, const ch
     return NULL;
 }
 
-static const struct lpo_class_rule *by_name(const char *words)
+static const struct lpo_class_rule *by_operation(const char *words)
 {
     const struct lpo_class_rule *r = first_rule(lpo_region_class_functions, words);
 
+    return r ? r : first_rule(lpo_region_class_layer, words);
+}
+
+static const struct lpo_class_rule *by_name(const char *words)
+{
+    const struct lpo_class_rule *r = by_operation(words);
+
     return r ? r : first_rule(lpo_region_class_simple, words);
+}
+
+/* The function says most, then its scope. But what a library for communication calls "copy" or
+ * "mask" moves data between GPUs, so such a scope comes before simple words. */
+static const struct lpo_class_rule *by_function(const char *function, const char *scope)
+{
+    const struct lpo_class_rule *r = by_operation(function), *s;
+
+    if (r)
+        return r;
+    s = first_rule(lpo_region_class_scopes, scope);
+    if (s && s->class == LPO_CLASS_COLLECTIVE)
+        return s;
+    r = first_rule(lpo_region_class_simple, function);
+    return r ? r : s;
 }
 
 static struct lpo_class_decision by_rule(const struct lpo_class_rule *r)
@@ -104,9 +126,7 @@ static struct lpo_class_decision decide(const struct lpo_kernel_parts *parts)
         r = first_rule(carrier->functors, arguments.at);
         return r ? by_rule(r) : (struct lpo_class_decision){ carrier->otherwise, carrier->example };
     }
-    r = by_name(function.at);
-    if (!r)
-        r = first_rule(lpo_region_class_scopes, scope.at);
+    r = by_function(function.at, scope.at);
     if (!r && parts->arguments.len) {
         lpo_region_kernel_words(parts->arguments, &arguments);
         r = by_name(arguments.at);

@@ -37,7 +37,8 @@ bool lpo_region_class_compiled(const char *words, enum lpo_region_kernel_class *
 
 extern const struct lpo_class_carrier lpo_region_class_carriers[];
 extern const size_t lpo_region_class_carrier_count;
-/* over the function's own name: first what names a large operation */
-extern const struct lpo_class_rules lpo_region_class_functions, lpo_region_class_simple;
+/* over the function's own name, in this order: what names a large operation comes first */
+extern const struct lpo_class_rules lpo_region_class_functions, lpo_region_class_layer,
+    lpo_region_class_simple;
 extern const struct lpo_class_rules lpo_region_class_scopes;    /* where that says nothing */
 extern const struct lpo_class_rules lpo_region_class_leftovers; /* where nothing else does */
