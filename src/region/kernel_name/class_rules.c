@@ -59,6 +59,7 @@ static const struct lpo_class_rule functions[] = {
     { "qkrope", LPO_CLASS_ROTARY, NULL, "fused_qkrope_kernel(float*)" },
     { "rmsnorm", LPO_CLASS_NORM, "_rotate_", "fused_rmsnorm_mq_rotate" },
     { "cache", LPO_CLASS_COPY, "_rotate_", "cache_rotate_kernel(unsigned char*, int const*)" },
+    { "_rotate_", LPO_CLASS_QUANTIZE, "quant", "_rotate_quantize_group_kernel" },
     { "_rotate_", LPO_CLASS_ROTARY, NULL, "rotate_kernel(float*, int const*, int, int, int)" },
     /* the KV cache is written: before attention, whose word is often in the name */
     { "_and_cache", LPO_CLASS_COPY, NULL,
@@ -150,6 +151,7 @@ static const struct lpo_class_rule functions[] = {
     /* attention */
     { "convertdq", LPO_CLASS_ATTENTION, NULL, "cudnn::fusion::convert_dq_to_16bits" },
     { "indexer", LPO_CLASS_ATTENTION, "logits", "_indexer_bf16_logits_kernel" },
+    { "_index", LPO_CLASS_ATTENTION, "_score", "_index_scores_kernel" },
     { "softmaxreducev", LPO_CLASS_ATTENTION, NULL, "_decode_softmax_reducev_fwd" },
     { "flashfwd", LPO_CLASS_ATTENTION, NULL, "void flash::flash_fwd_kernel<int>(int)" },
     { "flashbwd", LPO_CLASS_ATTENTION, NULL, "void flash::flash_bwd_dot_do_o_kernel<true>(int)" },

@@ -15,6 +15,8 @@ static const struct lpo_class_rule simple[] = {
       "void tensorflow::UnsortedSegmentCustomKernel<float, int>(int)" },
     { "transformreduce", LPO_CLASS_REDUCTION, NULL,
       "void kernelTransformReduceInnermostDimIndex<long>(long*)" },
+    { "pooling", LPO_CLASS_REDUCTION, "_index",
+      "void MaxPooling2dWithIndexKernel<half>(half const*)" },
     { "indexput", LPO_CLASS_INDEXING, NULL,
       "void at::native::index_put_with_sort_kernel<float>(int)" },
     { "onesweep", LPO_CLASS_SORTING, NULL,
