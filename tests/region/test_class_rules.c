@@ -46,6 +46,7 @@ static const struct shape_case {
       LPO_CLASS_ATTENTION },
     { "mangled, with a wrong length", "_ZN5aiter9fmoe_bf16_32x384E", LPO_CLASS_GEMM },
     { "a match across words", "void relu_backward_grad<float>(float*)", LPO_CLASS_ELEMENTWISE },
+    { "a match inside of a word", "page_summary_kernel(float*)", LPO_CLASS_OTHER },
     { "another", "void tensorflow::SplitOpKernel<float>(float const*)", LPO_CLASS_COPY },
     { "numba's tag", "cudapy::__main__::softmax_kernel[abi:v1,cw51cXTL](Array<float, 1, C>)",
       LPO_CLASS_SOFTMAX },

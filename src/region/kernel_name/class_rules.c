@@ -305,7 +305,7 @@ static const struct lpo_class_rule functions[] = {
     { "xmmapooling", LPO_CLASS_REDUCTION, NULL,
       "sm50_xmma_pooling_coalescedC_NHWC_kMAX_3_False_execute_kernel_trt" },
     { "xmma", LPO_CLASS_GEMM, NULL, "sm90_xmma_f16_kernel" },
-    { "umma", LPO_CLASS_GEMM, NULL, "step7_umma_kernel(float*)" },
+    { "_umma", LPO_CLASS_GEMM, NULL, "step7_umma_kernel(float*)" },
     { "tcgen05", LPO_CLASS_GEMM, NULL, "tcgen05_tile_kernel(float*)" },
     { "wgmma", LPO_CLASS_GEMM, NULL, "sm90_wgmma_kernel(int)" },
     { "wmma", LPO_CLASS_GEMM, NULL, "_wmma_tdm_dense_largem_kernel.kd" },
