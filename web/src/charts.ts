@@ -35,7 +35,7 @@ class Drawing {
   private words: (v: number) => string;
   private svg: SVGSVGElement;
   private said = el("span", { class: "dim", role: "status" });
-  private copied = el("button", { class: "plain", type: "button", hidden: "" });
+  private copied = el("button", { class: "plain", type: "button", hidden: "" }, "copy");
   private axis = el("div", { class: "axis" }, el("span"), el("span"));
   private cursor = shape("line", { y1: "0", y2: String(HIGH), visibility: "hidden" });
   private whole: [number, number];
