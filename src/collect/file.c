@@ -30,7 +30,7 @@ static bool make_path(char *out, const struct lpoc_place *place, unsigned try)
     memcpy(out, place->dir, len); /* NOLINT(bugprone-not-null-terminated-result): ends below */
     out[len++] = '/';
     if (place->rank >= 0) {
-        memcpy(out + len, "rank", 4);
+        strcpy(out + len, "rank");
         len += 4;
         len += lpoc_put_decimal(out + len, place->rank);
         if (try)
