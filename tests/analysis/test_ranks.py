@@ -153,10 +153,33 @@ class Ranks(LpoCase):
         self.assertEqual(rows[1]["late"] + rows[0]["late"], 0)
 
     def test_two_sampled_ranks_of_128(self) -> None:
-        """Their collectives are only partly the same, and their clocks agree to some microseconds."""
-        rows = self.report([self.real("sampled_rank0_of128.json.gz"), self.real("sampled_rank1_of128.json.gz")])["ranks"]["rows"]
+        """two sampled ranks of 128: clocks agree to some microseconds, and nothing is said about who waits"""
+        ranks = self.report([self.real("sampled_rank0_of128.json.gz"), self.real("sampled_rank1_of128.json.gz")])["ranks"]
+        rows = ranks["rows"]
         self.assertLess(abs(rows[1]["offset_ns"]), 100_000)
         self.assertGreaterEqual(rows[1]["matched"], 2)
+        self.assertEqual((ranks["complete_collectives"], ranks["collectives"]), (0, []))
+        self.assertNotIn("latest", ranks)
+        for row in rows:
+            self.assertEqual((row["late"], row["exposed_waiting_ns"], row["exposed_sending_ns"]), (0, 0, 0))
+
+    def test_a_group_with_a_rank_that_was_not_recorded(self) -> None:
+        traces, truth = make_ranks.make(4, 10, late=1, offset=HOUR)
+        ranks = self.report(traces[:3])["ranks"]  # the fourth may be the one that all wait for
+        self.assertEqual([r["offset_ns"] for r in ranks["rows"]], truth["offsets"][:3])
+        self.assertEqual((ranks["matched_collectives"], ranks["complete_collectives"]), (20, 0))
+        self.assertNotIn("latest", ranks)
+
+    def test_a_broadcast_has_no_latecomer(self) -> None:
+        traces, truth = make_ranks.make(4, 10, late=1, offset=HOUR)
+        for trace in traces:
+            for e in trace["traceEvents"]:
+                if e["args"].get("Collective name") == "allreduce":
+                    e["args"]["Collective name"] = "broadcast"
+        ranks = self.report(traces)["ranks"]
+        self.assertEqual((ranks["matched_collectives"], ranks["complete_collectives"]), (20, 10))
+        self.assertEqual([c["kind"] for c in ranks["collectives"]], ["all-gather"])
+        self.assertEqual([r["offset_ns"] for r in ranks["rows"]], truth["offsets"])
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ struct meeting {
     int64_t first_ns, second_ns, last_ns; /* arrivals; second: to last */
     int64_t end_ns;                       /* the last one */
     uint32_t count, last_rank;            /* ranks; the row of the last */
+    bool complete;                        /* all ranks of its group were recorded, and all wait */
 };
 
 static void arrive(struct meeting *m, uint32_t rank, int64_t start_ns, int64_t end_ns)
@@ -35,8 +36,22 @@ static void arrive(struct meeting *m, uint32_t rank, int64_t start_ns, int64_t e
     m->count++;
 }
 
-static struct meeting *meet(const struct lpo_ranks *r, const ranks_families *families,
-                            uint32_t instances)
+/* Where a rank of the group was not recorded, it may be the one that the others wait for; and a
+ * sender waits for nobody. Then nothing is said about who waits. */
+static void judge_complete(const struct lpo_trace *t, const struct ranks_family *f,
+                           struct meeting *all)
+{
+    uint32_t ranks = f->group_ranks ? f->group_ranks : t->ranks;
+
+    for (uint32_t i = 0; i < f->instances; i++) {
+        struct meeting *m = &all[f->first_instance + i];
+
+        m->complete = f->together && m->count > 1 && m->count >= ranks;
+    }
+}
+
+static struct meeting *meet(const struct lpo_trace *t, const struct lpo_ranks *r,
+                            const ranks_families *families, uint32_t instances)
 {
     struct meeting *all = lpo_xcalloc((size_t)instances + 1, sizeof *all);
 
@@ -52,6 +67,8 @@ static struct meeting *meet(const struct lpo_ranks *r, const ranks_families *fam
                     arrive(&all[e->instance], s->rank, e->start_ns - offset, e->end_ns - offset);
             }
         }
+    for (size_t i = 0; i < families->len; i++)
+        judge_complete(t, &families->at[i], all);
     return all;
 }
 
@@ -65,7 +82,7 @@ static int64_t certain_ns(const struct lpo_ranks *r, uint32_t rank)
 /* The time by which the last one is late; 0: not beyond the error of the clocks. */
 static int64_t lateness(const struct lpo_ranks *r, const struct meeting *m)
 {
-    int64_t late = m->count > 1 ? m->last_ns - m->second_ns : 0;
+    int64_t late = m->complete ? m->last_ns - m->second_ns : 0;
 
     return late > certain_ns(r, m->last_rank) ? late : 0;
 }
@@ -95,8 +112,10 @@ static void sum_rows(struct lpo_ranks *r, const ranks_families *families, const 
 
                 if (e->instance == LPO_NONE || all[e->instance].count < 2)
                     continue;
-                ns = waiting(r, &all[e->instance], s->rank, e);
                 row->matched++;
+                if (!all[e->instance].complete)
+                    continue;
+                ns = waiting(r, &all[e->instance], s->rank, e);
                 row->waiting_ns += ns;
                 row->sending_ns += e->end_ns - e->start_ns - ns;
             }
@@ -105,6 +124,7 @@ static void sum_rows(struct lpo_ranks *r, const ranks_families *families, const 
         int64_t late = lateness(r, &all[i]);
 
         r->matched += all[i].count > 1;
+        r->complete += all[i].complete;
         r->rows.at[all[i].last_rank].late += late > 0;
         r->rows.at[all[i].last_rank].delay_ns += late;
     }
@@ -135,7 +155,7 @@ static void sum_group(struct lpo_ranks *r, const struct ranks_family *f, const s
     for (uint32_t i = 0; i < f->instances; i++) {
         const struct meeting *m = &all[f->first_instance + i];
 
-        if (m->count < 2)
+        if (!m->complete)
             continue;
         row->calls++;
         row->ranks = m->count > row->ranks ? m->count : row->ranks;
@@ -212,7 +232,7 @@ static void sum_collectives(struct lpo_ranks *r, const ranks_families *families,
     if (r->collectives.len)
         qsort(r->collectives.at, r->collectives.len, sizeof *r->collectives.at, most_skew_first);
     while (r->collectives.len && !r->collectives.at[r->collectives.len - 1].calls)
-        r->collectives.len--; /* recorded by one rank alone: no skew, so they are the last */
+        r->collectives.len--; /* nothing is said about those: no skew, so they are the last */
 }
 
 /* --- of each device --- */
@@ -295,7 +315,7 @@ static void split_exposed(struct devices *d, uint32_t row, const uint32_t *ops, 
         lpo_vec_push(&all, (struct interval){ op->start_ns, op->end_ns });
         at = lpo_map_u64_find(d->event_of, ops[i]);
         e = at ? &d->events.at[*at] : NULL;
-        if (!e || e->instance == LPO_NONE || d->meetings[e->instance].count < 2)
+        if (!e || e->instance == LPO_NONE || !d->meetings[e->instance].complete)
             continue;
         wait = waiting(d->r, &d->meetings[e->instance], row, e);
         lpo_vec_push(&known, (struct interval){ op->start_ns, op->end_ns });
@@ -363,7 +383,7 @@ static void look_at_latest(struct devices *d, const uint32_t *ops, size_t count,
         if (!ns)
             continue;
         lpo_vec_push(&busy, (struct interval){ op->start_ns, op->end_ns });
-        if (op->kind == LPO_KERNEL)
+        if (op->kind == LPO_KERNEL && !lpo_wall_communicates(d->tree, op->name))
             count_kernel(d, op->name, ns);
     }
     unite(&busy);
@@ -423,7 +443,7 @@ static void index_events(struct devices *d, const ranks_families *families)
 void lpo_ranks_arrivals(const struct lpo_region_tree *tree, struct lpo_ranks *r,
                         const ranks_families *families, uint32_t instances)
 {
-    struct meeting *all = meet(r, families, instances);
+    struct meeting *all = meet(tree->trace, r, families, instances);
     struct lpo_wall_order order = lpo_wall_order_find(tree->trace);
     struct devices d = { .tree = tree,
                          .r = r,

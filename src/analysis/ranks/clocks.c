@@ -218,14 +218,16 @@ static void match_series(const struct lpo_ranks *r, const struct ranks_family *f
     bool in_order = a->len == s->events.len;
 
     tolerance = tolerance > LEAST_TOLERANCE ? tolerance : LEAST_TOLERANCE;
-    if (in_order && f->together) {
+    if (!f->together && tolerance < AGREE_NS)
+        tolerance = AGREE_NS;
+    if (in_order) {
         numbers d = { 0 };
 
         differences_in_order(a, &s->events, &d);
         in_order = spread(&d, offset) <= tolerance;
         lpo_vec_free(&d);
     }
-    nearest(a, &s->events, offset, f->together ? tolerance : AGREE_NS, pair);
+    nearest(a, &s->events, offset, tolerance, pair);
     for (size_t i = 0; i < s->events.len; i++)
         if (in_order)
             s->events.at[i].instance = f->first_instance + (uint32_t)i;

@@ -10,8 +10,9 @@
  *
  * With the clocks aligned, a collective has an arrival for each rank, the start of its kernel
  * there. Until the last one has arrived the others wait; from then on data is sent. Whoever comes
- * last by more than the error of the clocks is late. Times of one rank are not changed by any of
- * this. */
+ * last by more than the error of the clocks is late. That is said only of complete collectives:
+ * where a rank of the group was not recorded, the others may wait for that one, and a sender waits
+ * for nobody. Times of one rank are not changed by any of this. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,8 +31,8 @@ struct lpo_rank_row {
     int64_t offset_ns, error_ns;    /* its clock minus that of the first rank */
     uint64_t collectives;           /* kernels */
     uint64_t matched;               /* of them with a counterpart on another rank */
-    int64_t waiting_ns, sending_ns; /* of the matched ones */
-    /* of the exposed communication of its wall time; they add up to it. Unknown: not matched */
+    int64_t waiting_ns, sending_ns; /* of the complete ones */
+    /* of the exposed communication of its wall time; they add up to it. Unknown: not complete */
     int64_t exposed_waiting_ns, exposed_sending_ns, exposed_unknown_ns;
     uint64_t late;    /* collectives at which it was the last by more than the error */
     int64_t delay_ns; /* after the second to last, summed over those */
@@ -62,7 +63,8 @@ struct lpo_ranks {
     LPO_VEC(struct lpo_rank_collective) collectives; /* most waiting first */
     size_t latest;                                   /* into rows; == rows.len: nobody is late */
     struct lpo_rank_late late;
-    uint64_t matched; /* collectives that at least two ranks recorded */
+    uint64_t matched;  /* collectives that at least two ranks recorded */
+    uint64_t complete; /* of them: all ranks of the group did, and each waits for all */
 };
 
 /* NULL: fewer than two ranks, or no collectives. */

@@ -22,8 +22,8 @@ static const struct lpo_column rank_columns[] = {
     { "rank", "Rank", LPO_CELL_COUNT, NULL },
     { "waiting_ns", "Waits, exposed", LPO_CELL_NS, NULL },
     { "sending_ns", "Sends, exposed", LPO_CELL_NS, NULL },
-    { "unknown_ns", "Not matched", LPO_CELL_NS, NULL, 2 },
-    { "late", "Last", LPO_CELL_COUNT, NULL },
+    { "unknown_ns", "Not known, exposed", LPO_CELL_NS, NULL, 2 },
+    { "late", "Times last", LPO_CELL_COUNT, NULL },
     { "delay_ns", "Late by", LPO_CELL_NS, NULL },
     { "offset", "Its clock", LPO_CELL_TEXT, NULL, 1 },
 };
@@ -71,6 +71,12 @@ static void add_latest(struct lpo_doc *doc, const struct lpo_analysis *a, const 
     LPO_STR compute = { 0 };
     LPO_STR idle = { 0 };
 
+    if (!r->complete) {
+        lpo_doc_paragraph(doc,
+                          "Who waits for whom is not known: of no collective were all ranks of "
+                          "its group recorded.");
+        return;
+    }
     if (r->latest == r->rows.len) {
         lpo_doc_paragraph(doc,
                           "No rank comes to collectives later than the others by more than the "
@@ -83,10 +89,10 @@ static void add_latest(struct lpo_doc *doc, const struct lpo_analysis *a, const 
     lpo_units_add_duration(&idle, r->late.idle_ns);
     lpo_doc_paragraph(
         doc,
-        "Rank %d is late most: it came last to %llu of %llu collectives and %s after "
-        "the one before it, summed over them. In that time its GPU computed for %s%s%s "
+        "Rank %d is late most: it came last to %llu of %llu collectives, %s in all after the last "
+        "but one. In that time its GPU computed for %s%s%s "
         "and was idle for %s.",
-        row->rank, (unsigned long long)row->late, (unsigned long long)r->matched,
+        row->rank, (unsigned long long)row->late, (unsigned long long)r->complete,
         lpo_str_text(&delay), lpo_str_text(&compute),
         r->late.kernel == LPO_NONE ? "" : ", most of it in ",
         r->late.kernel == LPO_NONE ? "" : lpo_region_cells_short_name(a->cells, r->late.kernel),
@@ -141,6 +147,8 @@ void lpo_report_chapter_arrivals(struct lpo_doc *doc, const struct lpo_rundir *d
         add_rank(t, &r->rows.at[i]);
     if (rows < r->rows.len)
         t->total_rows = r->rows.len;
+    if (!r->collectives.len)
+        return;
     t = lpo_doc_table(doc, "skew", "By kind and size", collective_columns,
                       COUNT(collective_columns));
     for (size_t i = 0; i < r->collectives.len && i < d->top; i++)
@@ -261,6 +269,7 @@ void lpo_report_put_arrivals(struct lpo_record *to, const struct lpo_analysis *a
         return;
     all = lpo_doc_put_record(to, "ranks");
     lpo_doc_put_uint(all, "matched_collectives", r->matched);
+    lpo_doc_put_uint(all, "complete_collectives", r->complete);
     list = lpo_doc_put_list(all, "rows");
     for (size_t i = 0; i < r->rows.len && i < MOST_RECORDS; i++)
         put_rank(lpo_doc_put_record(list, NULL), &r->rows.at[i]);
