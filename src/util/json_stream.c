@@ -163,3 +163,48 @@ const char *lpo_json_stream_damage(const struct lpo_json_stream *s)
 {
     return lpo_input_damage(s->in);
 }
+
+static int take_bracket(struct lpo_pull *q, void *ctx)
+{
+    int c = lpo_json_pull_peek(q);
+
+    (void)ctx;
+    if (c == '{' || c == '[')
+        q->p++;
+    return c;
+}
+
+int lpo_json_stream_bracket(struct lpo_json_stream *s, struct lpo_err *err)
+{
+    return lpo_json_stream_read(s, take_bracket, NULL, err);
+}
+
+struct key {
+    const char *wanted;
+    bool first, is_wanted;
+};
+
+static int take_key(struct lpo_pull *q, void *ctx)
+{
+    struct key *k = ctx;
+    struct lpo_json_pull_text text;
+    bool first = k->first;
+    int rc = lpo_json_pull_member(q, &first, &text);
+
+    if (rc > 0) {
+        k->first = false;
+        k->is_wanted = text.len == strlen(k->wanted) && memcmp(text.at, k->wanted, text.len) == 0;
+    }
+    return rc;
+}
+
+int lpo_json_stream_key(struct lpo_json_stream *s, bool *first, const char *wanted, bool *is_wanted,
+                        struct lpo_err *err)
+{
+    struct key k = { wanted, *first, false };
+    int rc = lpo_json_stream_read(s, take_key, &k, err);
+
+    *first = k.first;
+    *is_wanted = k.is_wanted;
+    return rc;
+}

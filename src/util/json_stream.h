@@ -32,6 +32,13 @@ int lpo_json_stream_read(struct lpo_json_stream *s, lpo_json_fn fn, void *ctx, s
 int lpo_json_stream_read_as(struct lpo_json_stream *s, enum lpo_pull_mode mode, lpo_json_fn fn,
                             void *ctx, struct lpo_err *err);
 
+/* Takes a bracket that opens, and returns it; any other character is returned and stays. */
+int lpo_json_stream_bracket(struct lpo_json_stream *s, struct lpo_err *err);
+/* The next key of the object: 1, and whether it is `wanted`; 0 at its end. *first: none was read.
+ */
+int lpo_json_stream_key(struct lpo_json_stream *s, bool *first, const char *wanted, bool *is_wanted,
+                        struct lpo_err *err);
+
 /* Passes over one value of any size, in constant memory. */
 int lpo_json_stream_skip(struct lpo_json_stream *s, struct lpo_err *err);
 

@@ -158,34 +158,6 @@ static void count(struct lpo_kineto_memory *m, const struct record *r)
     raise_to(&row->reserved, r->reserved);
 }
 
-static int take_open(struct lpo_pull *q, void *ctx)
-{
-    int c = lpo_json_pull_peek(q);
-
-    (void)ctx;
-    if (c == '{' || c == '[')
-        q->p++;
-    return c;
-}
-
-struct member {
-    bool first, events;
-};
-
-static int take_key(struct lpo_pull *q, void *ctx)
-{
-    struct member *m = ctx;
-    struct lpo_json_pull_text key;
-    bool first = m->first;
-    int rc = lpo_json_pull_member(q, &first, &key);
-
-    if (rc > 0) {
-        m->first = false;
-        m->events = lpo_json_pull_is(&key, "traceEvents");
-    }
-    return rc;
-}
-
 static int read_list(struct lpo_json_stream *s, struct lpo_kineto_memory *into, struct lpo_err *err)
 {
     struct step step = { .first = true };
@@ -199,11 +171,11 @@ static int read_list(struct lpo_json_stream *s, struct lpo_kineto_memory *into, 
 static int read_object(struct lpo_json_stream *s, struct lpo_kineto_memory *into,
                        struct lpo_err *err)
 {
-    struct member m = { .first = true };
+    bool first = true, is_list;
     int rc;
 
-    while ((rc = lpo_json_stream_read(s, take_key, &m, err)) > 0) {
-        if (m.events && lpo_json_stream_read(s, take_open, NULL, err) == '[')
+    while ((rc = lpo_json_stream_key(s, &first, "traceEvents", &is_list, err)) > 0) {
+        if (is_list && lpo_json_stream_bracket(s, err) == '[')
             return read_list(s, into, err);
         if ((rc = lpo_json_stream_skip(s, err)) < 0)
             return rc;
@@ -237,7 +209,7 @@ int lpo_kineto_memory(const char *path, struct lpo_kineto_memory *into, struct l
 
     if (rc < 0)
         return rc;
-    rc = lpo_json_stream_read(s, take_open, NULL, err);
+    rc = lpo_json_stream_bracket(s, err);
     if (rc == '[')
         rc = read_list(s, into, err);
     else if (rc == '{')

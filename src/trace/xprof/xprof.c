@@ -31,34 +31,6 @@ static int read_event(struct lpo_pull *q, void *ctx)
     return 1;
 }
 
-static int take_open(struct lpo_pull *q, void *ctx)
-{
-    int c = lpo_json_pull_peek(q);
-
-    (void)ctx;
-    if (c == '{' || c == '[')
-        q->p++;
-    return c;
-}
-
-struct member {
-    bool first, events;
-};
-
-static int take_key(struct lpo_pull *q, void *ctx)
-{
-    struct member *m = ctx;
-    struct lpo_json_pull_text key;
-    bool first = m->first;
-    int rc = lpo_json_pull_member(q, &first, &key);
-
-    if (rc > 0) {
-        m->first = false;
-        m->events = lpo_json_pull_is(&key, "traceEvents");
-    }
-    return rc;
-}
-
 struct file {
     struct lpo_json_stream *s;
     struct lpo_xprof_build *build;
@@ -82,13 +54,13 @@ static int read_list(struct file *f)
 
 static int read_object(struct file *f)
 {
-    struct member m = { .first = true };
-    int rc = lpo_json_stream_read(f->s, take_open, NULL, f->err);
+    bool first = true, is_list;
+    int rc = lpo_json_stream_bracket(f->s, f->err);
 
     if (rc != '{')
         return rc < 0 ? rc : LPO_E_FORMAT;
-    while ((rc = lpo_json_stream_read(f->s, take_key, &m, f->err)) > 0) {
-        if (m.events && !f->seen && lpo_json_stream_read(f->s, take_open, NULL, f->err) == '[')
+    while ((rc = lpo_json_stream_key(f->s, &first, "traceEvents", &is_list, f->err)) > 0) {
+        if (is_list && !f->seen && lpo_json_stream_bracket(f->s, f->err) == '[')
             rc = read_list(f);
         else
             rc = lpo_json_stream_skip(f->s, f->err);
