@@ -99,14 +99,26 @@ static void add_latest(struct lpo_doc *doc, const struct lpo_analysis *a, const 
         lpo_str_text(&idle));
 }
 
-static void add_rank(struct lpo_table *t, const struct lpo_rank_row *r)
+static void add_ns(struct lpo_table *t, bool known, int64_t ns)
+{
+    if (known)
+        lpo_doc_row_ns(t, ns);
+    else
+        lpo_doc_row_unknown(t);
+}
+
+/* `known`: something is known about who waits. */
+static void add_rank(struct lpo_table *t, const struct lpo_rank_row *r, bool known)
 {
     lpo_doc_row_count(t, (uint64_t)r->rank);
-    lpo_doc_row_ns(t, r->exposed_waiting_ns);
-    lpo_doc_row_ns(t, r->exposed_sending_ns);
+    add_ns(t, known, r->exposed_waiting_ns);
+    add_ns(t, known, r->exposed_sending_ns);
     lpo_doc_row_ns(t, r->exposed_unknown_ns);
-    lpo_doc_row_count(t, r->late);
-    lpo_doc_row_ns(t, r->delay_ns);
+    if (known)
+        lpo_doc_row_count(t, r->late);
+    else
+        lpo_doc_row_unknown(t);
+    add_ns(t, known, r->delay_ns);
     lpo_doc_row_text(t, clock_text(t->arena, r));
 }
 
@@ -144,7 +156,7 @@ void lpo_report_chapter_arrivals(struct lpo_doc *doc, const struct lpo_rundir *d
     rows = r->rows.len < most ? r->rows.len : most;
     t = lpo_doc_table(doc, "arrivals", "", rank_columns, COUNT(rank_columns));
     for (size_t i = 0; i < rows; i++)
-        add_rank(t, &r->rows.at[i]);
+        add_rank(t, &r->rows.at[i], r->complete > 0);
     if (rows < r->rows.len)
         t->total_rows = r->rows.len;
     if (!r->collectives.len)
