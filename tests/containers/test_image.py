@@ -136,9 +136,9 @@ class Image(unittest.TestCase):
 
     def test_a_collector_for_any_pod(self) -> None:
         """As the init container does it; then a program of this machine is recorded by the copy."""
-        self.enter("/usr/bin/copy-into", "/opt/llm-perf-opt", "/mnt/volume")
-        volume = self.rootfs / "mnt" / "volume"
-        self.enter("/usr/bin/copy-into", "/opt/llm-perf-opt", "/mnt/volume")  # a pod that starts again
+        self.enter("/usr/bin/copy-into", "/opt/llm-perf-opt", "/tmp/volume")
+        volume = self.rootfs / "tmp" / "volume"
+        self.enter("/usr/bin/copy-into", "/opt/llm-perf-opt", "/tmp/volume")  # a pod that starts again
         for path in (self.dir / "tree").rglob("*"):
             copy = volume / path.relative_to(self.dir / "tree")
             self.assertTrue(copy.exists(), copy)
