@@ -11,6 +11,7 @@ import sys
 
 PLAN_SKIP = re.compile(r"^1\.\.0 +# *SKIP\b *(.*)", re.I | re.M)
 LINE = re.compile(r"^(not ok|ok)\b(.*)$", re.M)
+WHY = re.compile(r"^not ok\b.*\n((?:#.*\n?)*)", re.M)
 
 
 def count(test: dict) -> tuple[int, int, int]:
@@ -29,6 +30,10 @@ def count(test: dict) -> tuple[int, int, int]:
             passed += 1
         else:
             failed += 1
+    # said once more at the very end, where a log that is cut still has it
+    for fault in WHY.finditer(out):
+        print(f"failed: {test['name']}: {fault.group(0).splitlines()[0]}")
+        print("\n".join(fault.group(1).splitlines()[-12:]))
     bad = test["result"] in ("FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS")
     if bad and not failed:
         failed = 1

@@ -49,12 +49,13 @@ class Browser:
                     self.close()
                     raise
                 time.sleep(0.05)
+        self.do("POST", "/timeouts", {"script": 300000, "pageLoad": 300000})  # a busy machine is no reason to fail
 
     def ask(self, method: str, path: str, body: dict | None = None):
         data = json.dumps(body if body is not None else {}).encode() if method == "POST" else None
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, {"Content-Type": "application/json"},
                                          method=method)
-        with urllib.request.urlopen(request, timeout=120) as answer:
+        with urllib.request.urlopen(request, timeout=320) as answer:
             return json.load(answer)["value"]
 
     def do(self, method: str, path: str, body: dict | None = None):
@@ -63,10 +64,17 @@ class Browser:
     def open(self, path: str, ready: bool = True) -> None:
         self.do("POST", "/url", {"url": "file://" + path})
         for _ in range(1200):
-            if not ready or self.run("return !!(window.lpo && window.lpo.ready)"):
+            if not ready:
+                return
+            if self.run("return !!(window.lpo && window.lpo.ready)"):
+                self.settle()
                 return
             time.sleep(0.05)
         raise AssertionError(f"{path} did not become ready: {self.errors()}")
+
+    def settle(self) -> None:
+        """Until what a page draws for the next frame is drawn."""
+        self.run_async("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(true)))")
 
     def run(self, script: str, *args):
         """The value of a script that says `return …`."""

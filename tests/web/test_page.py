@@ -229,6 +229,29 @@ class Page(LpoCase):
         self.browser.wait("document.querySelector('.detail h3').textContent === 'step*'")
         self.assertEqual(self.browser.run(drawn), ["step* \u00d712", "layer* \u00d748"])
 
+    def test_the_regions_are_there_when_the_page_is(self):
+        page, _ = self.families()
+        # the first call of a ResizeObserver comes with the first frame, which a busy machine draws late
+        stub = self.browser.devtools("Page.addScriptToEvaluateOnNewDocument", source="window.ResizeObserver = class { observe() {} }")
+        try:
+            self.browser.open(page)
+            self.assertEqual(self.browser.run("return document.querySelectorAll('.icicle button').length"), 2)
+        finally:
+            self.browser.devtools("Page.removeScriptToEvaluateOnNewDocument", identifier=stub["identifier"])
+
+    def test_the_focus_stays_when_the_regions_are_drawn_again(self):
+        page, _ = self.families()
+        self.browser.narrow(1280)
+        self.browser.open(page)
+        self.browser.run("document.querySelectorAll('.icicle button')[1].focus()")
+        row = self.browser.run("return document.activeElement.dataset.row")
+        self.browser.narrow(700)
+        self.browser.settle()
+        width = self.browser.run("return document.activeElement.getBoundingClientRect().width")
+        self.assertEqual(self.browser.run("return document.activeElement.dataset.row"), row)
+        self.assertLess(width, 700)
+        self.browser.narrow(0)
+
     def test_a_kernel_says_where_it_is_used(self):
         page, report = self.families()
         self.browser.open(page + "#kernel-1")

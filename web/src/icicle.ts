@@ -33,6 +33,7 @@ export class Icicle {
   private width = WIDTHS[0];
   private top: Region | null = null;
   private find = "";
+  private drawn = 0;
   private roots: Region[];
   private folded: boolean;
   private kernels: Kernel[];
@@ -70,10 +71,11 @@ export class Icicle {
     intoChapter("regions", "Time by region", view);
     this.box.addEventListener("contextmenu", (e) => this.context(e));
     this.box.addEventListener("keydown", (e) => this.key(e));
-    new ResizeObserver(() => this.draw()).observe(this.box);
     this.show(this.roots[0]);
     window.addEventListener("hashchange", () => this.follow());
     this.follow();
+    this.draw(); // with the page, not a frame later
+    new ResizeObserver(() => { if (this.box.clientWidth !== this.drawn) this.draw(); }).observe(this.box);
   }
 
   private get tree(): Region[] { return this.folded ? this.trees.folded : this.trees.all; }
@@ -113,7 +115,7 @@ export class Icicle {
   private value(r: Region): number { return Math.max(0, this.width[2](r)); }
 
   private draw(): void {
-    const full = this.box.clientWidth;
+    const full = this.drawn = this.box.clientWidth;
     if (!full) return;
     const matches = this.find ? new Set<Region>() : null;
     const buttons: HTMLElement[] = [];
@@ -154,7 +156,9 @@ export class Icicle {
       x += w;
     }
     this.box.style.height = Math.max(1, deepest) * HEIGHT + "px";
+    const focused = this.box.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.row : undefined;
     this.box.replaceChildren(...buttons);
+    if (focused !== undefined) this.box.querySelector<HTMLElement>(`[data-row="${focused}"]`)?.focus(); // it stays where it was
     this.crumbs.replaceChildren();
     if (this.top) {
       const up = el("button", { class: "plain", type: "button" }, "show all");
