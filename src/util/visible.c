@@ -77,6 +77,8 @@ void lpo_visible_add(struct lpo_str *out, const char *text, size_t len, size_t m
     }
     if (max && width > max) {
         out->len = keep > from ? keep : from;
+        if (out->len - from >= 3 && memcmp(out->at + out->len - 3, "\xe2\x80\xa6", 3) == 0)
+            out->len -= 3; /* it had been cut before: one mark is enough */
         out->at[out->len] = '\0';
         lpo_str_add(out, "\xe2\x80\xa6");
         if (len > 1000)

@@ -26,6 +26,8 @@ void lpo_writer_add_sections(const struct lpo_writer_style *style, const void *w
     for (size_t i = 0; i < doc->sections.len; i++) {
         const struct lpo_section *s = doc->sections.at[i];
 
+        if (style->skip && style->skip(writer, s))
+            continue;
         if (s->title[0])
             style->heading(writer, s);
         for (size_t k = 0; k < s->items.len; k++)

@@ -17,6 +17,8 @@ struct lpo_str;
 
 struct lpo_writer_style {
     const char *indent; /* one level of a tree */
+    /* NULL: every section is written. */
+    bool (*skip)(const void *writer, const struct lpo_section *s);
     void (*name)(struct lpo_str *out, const char *text, size_t len, size_t width);
     void (*number)(const struct lpo_column *column, const struct lpo_doc_cell *cell,
                    struct lpo_str *out);

@@ -18,11 +18,13 @@ enum { LONGEST_NAME = 160, FEW_ROWS = 6 };
  * cell 27 px more: within 120 characters, of which a column takes 4, no row wraps. */
 static const struct lpo_writer_room page = { .total = 120, .between = 4, .longest = LONGEST_NAME };
 
-/* How the document is written: `rows` more than the least of each table. */
+/* How the document is written. */
 struct md {
     struct lpo_str *out;
     const struct lpo_writer_room *room;
-    long rows;
+    long rows;      /* of each table, more than its least */
+    bool half;      /* a table keeps half of its least */
+    unsigned minor; /* sections of a higher one are left out */
 };
 
 static bool word(char c)
@@ -96,12 +98,13 @@ static void write_head(const struct lpo_table *t, const struct lpo_writer_layout
 static size_t rows_shown(const struct md *w, const struct lpo_table *t)
 {
     size_t rows = lpo_doc_table_rows(t), least = t->least_rows ? t->least_rows : FEW_ROWS;
-    long most;
+    long most, fewest;
 
     if (t->least_rows == SIZE_MAX || w->rows == LONG_MAX)
         return rows;
     most = (long)least + w->rows;
-    most = most < 1 ? 1 : most;
+    fewest = w->half && least > 1 ? (long)least / 2 : 1;
+    most = most < fewest ? fewest : most;
     /* the line that says what was left out, and the empty one before it, take as much as two rows
      */
     return rows <= (size_t)most + 2 ? rows : (size_t)most;
@@ -206,13 +209,32 @@ static void write_heading(const void *writer, const struct lpo_section *s)
     lpo_str_add(w->out, "\n\n");
 }
 
+static bool left_out(const void *writer, const struct lpo_section *s)
+{
+    return s->minor > ((const struct md *)writer)->minor;
+}
+
 static const struct lpo_writer_style style = {
     .indent = "&emsp;",
+    .skip = left_out,
     .name = add_escaped,
     .number = add_number,
     .heading = write_heading,
     .item = write_item,
 };
+
+static void write_left_out(const struct md *w, const struct lpo_doc *doc)
+{
+    const char *before = "\nLeft out, to keep this page short: ";
+
+    for (size_t i = 0; i < doc->sections.len; i++)
+        if (left_out(w, doc->sections.at[i])) {
+            lpo_str_addf(w->out, "%s%s", before, doc->sections.at[i]->title);
+            before = ", ";
+        }
+    if (before[0] == ',')
+        lpo_str_add(w->out, ". The JSON report has all.\n");
+}
 
 static void write_doc(const struct md *w, const struct lpo_doc *doc)
 {
@@ -222,6 +244,7 @@ static void write_doc(const struct md *w, const struct lpo_doc *doc)
         lpo_str_add(w->out, "\n\n");
     }
     lpo_writer_add_sections(&style, w, doc, w->out);
+    write_left_out(w, doc);
 }
 
 static size_t count_lines(const struct lpo_str *text)
@@ -247,32 +270,47 @@ static size_t most_rows(const struct lpo_doc *doc)
     return most;
 }
 
-/* Where the page is too long, every table gives up rows until it is not: the search is over how
- * many rows a table may have beyond its least, and below that, how many it has to give. */
+static unsigned most_minor(const struct lpo_doc *doc)
+{
+    unsigned most = 0;
+
+    for (size_t i = 0; i < doc->sections.len; i++)
+        most = doc->sections.at[i]->minor > most ? doc->sections.at[i]->minor : most;
+    return most;
+}
+
+static bool fits(struct md *w, const struct lpo_doc *doc, size_t before, long rows)
+{
+    w->out->len = before;
+    w->rows = rows;
+    write_doc(w, doc);
+    return count_lines(w->out) <= doc->most_lines;
+}
+
+/* Where the page is too long, tables give up rows, all alike. One row of a table says little:
+ * before they have fewer than half of their least, sections of details are left out. */
 static void md_write(const struct lpo_doc *doc, struct lpo_str *out)
 {
     static const struct lpo_writer_room whole = { .longest = 0 };
-    struct md w = { out, doc->whole ? &whole : &page, LONG_MAX };
+    struct md w = { out, doc->whole ? &whole : &page, LONG_MAX, true, most_minor(doc) };
     long low = -(long)most_rows(doc), high = -low;
     size_t before = out->len;
 
     write_doc(&w, doc);
     if (!doc->most_lines || count_lines(out) <= doc->most_lines)
         return;
+    while (!fits(&w, doc, before, low) && w.minor)
+        w.minor--;
+    w.half = count_lines(out) <= doc->most_lines;
     while (low < high) {
         long middle = low + (high - low + 1) / 2;
 
-        out->len = before;
-        w.rows = middle;
-        write_doc(&w, doc);
-        if (count_lines(out) <= doc->most_lines)
+        if (fits(&w, doc, before, middle))
             low = middle;
         else
             high = middle - 1;
     }
-    out->len = before;
-    w.rows = low;
-    write_doc(&w, doc);
+    fits(&w, doc, before, low);
 }
 
 const struct lpo_writer lpo_writer_md = {

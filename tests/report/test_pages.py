@@ -79,6 +79,7 @@ class Pages(LpoCase):
         for trace in traces():
             text = self.of(trace)
             self.assertLessEqual(text.count("\n"), MOST_LINES, trace)
+            self.assertNotRegex(text, r"(?m)^[12] of \d+ rows are shown", trace)  # details are left out before
             for page in ("report.md", "kernels.md", "operators.md"):
                 if os.path.exists(self.path(page)):
                     self.fits(self.raw(page), f"{trace} {page}")
@@ -117,6 +118,22 @@ class Pages(LpoCase):
         self.assertIn("aten::to, seq = 4, op_id = 5", paths)  # machines have the name as it is
         whole = self.lpo("regions", trace, "--no-fold").stdout
         self.assertIn("aten::to, seq = 4, op_id = 5", whole)
+
+    def test_gaps_name_the_frame_and_the_kernel_in_short(self) -> None:
+        kernel = "_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64ELi8ELb0ELb0ELb1ELi1EEEvPT0_PT_PfS4_S4_S4_diiiiiiib"
+        events = [{"ph": "X", "cat": "python_function", "name": "/srv/app/model.py(7): forward", "pid": 1, "tid": 1, "ts": 0, "dur": 3000, "args": {"Python id": 1}}]
+        for i, ts in enumerate((10, 2000)):
+            args = {"correlation": i + 1, "device": 0, "stream": 7}
+            events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": ts, "dur": 5, "args": args},
+                       {"ph": "X", "cat": "kernel", "name": kernel, "pid": 0, "tid": 7, "ts": ts + 10, "dur": 100, "args": args}]
+        trace = os.path.join(self.cwd, "t.json")
+        with open(trace, "w", encoding="utf-8") as f:
+            json.dump({"schemaVersion": 1, "traceEvents": events}, f)
+        row = next(t for t in tables(self.of(trace)) if t[0][-1] == "Next operation")[1]
+        self.assertEqual(row[4], "model.py(7): forward")
+        self.assertTrue(row[-1].startswith("add_rmsnorm_quant<"), row)
+        gap = json.loads(self.raw("report.json"))["wall"][0]["longest_gaps"][0]
+        self.assertEqual((gap["python"], gap["next"]), (["/srv/app/model.py(7): forward"], kernel))
 
     def test_regions_without_gpu_operations_are_left_out_and_scopes_that_differ_get_a_line(self) -> None:
         text = self.of(self.tree())

@@ -2,6 +2,7 @@
 /* The stream that shows what is printed on it, whatever pieces the text comes in. */
 #include "../unit.h"
 
+#include "util/str.h"
 #include "util/visible.h"
 
 static const struct stream_case {
@@ -52,6 +53,15 @@ static void check_stream(void **state)
     check_in_pieces(c, 4096);
 }
 
+static void check_one_mark(void **state)
+{
+    LPO_STR out = { 0 };
+
+    (void)state;
+    lpo_visible_add(&out, "abcd\xe2\x80\xa6 and more", 15, 6); /* the end of what is kept is one */
+    assert_string_equal(lpo_str_text(&out), "abcd\xe2\x80\xa6");
+}
+
 static void check_refused_write(void **state)
 {
     FILE *to = fopen("/dev/full", "w"), *f = lpo_visible_stream(to);
@@ -68,6 +78,7 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check_stream);
+    unit_add(&u, "a name that had been cut has one mark", check_one_mark, NULL);
     unit_add(&u, "a full disk is an error of the stream", check_refused_write, NULL);
     return unit_run(&u);
 }

@@ -349,6 +349,44 @@ static void markdown_keeps_to_its_length(void **state)
     assert_non_null(strstr(out.at, " of 50 rows are shown; the JSON report has all."));
 }
 
+/* Details are left out before tables have fewer than half of their least, the least of them first.
+ */
+static void long_pages_leave_out_details(void **state)
+{
+    static const struct lpo_column one[] = { { "a", "A", LPO_CELL_COUNT, NULL } };
+    static const unsigned minor[] = { 0, 1, 2, 0 };
+    static const char *const titles[] = { "First", "Second", "Third", "Fourth" };
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("run", "t");
+    LPO_STR out = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct lpo_table *t;
+
+        lpo_doc_section(doc, "s", titles[i], 1);
+        lpo_doc_section_is_minor(doc, minor[i]);
+        t = lpo_doc_table(doc, "t", "", one, 1);
+        for (uint64_t r = 0; r < 50; r++)
+            lpo_doc_row_count(t, r);
+    }
+    doc->most_lines = 35; /* a heading, a head, three rows, what is cut, and lines between */
+    lpo_writer_find("md")->write(doc, &out);
+    assert_non_null(strstr(out.at, "## Second"));
+    assert_null(strstr(out.at, "## Third"));
+    assert_non_null(strstr(out.at, "3 of 50 rows"));
+    assert_non_null(
+        strstr(out.at, "\nLeft out, to keep this page short: Third. The JSON report has all.\n"));
+    out.len = 0;
+    doc->most_lines = 29;
+    lpo_writer_find("md")->write(doc, &out);
+    assert_non_null(strstr(out.at, "short: Second, Third. The"));
+    assert_non_null(strstr(out.at, "## Fourth"));
+    out.len = 0;
+    doc->most_lines = 0;
+    lpo_writer_find("md")->write(doc, &out);
+    assert_null(strstr(out.at, "Left out"));
+}
+
 /* Where a table is too wide, names are cut, then minor columns left out; numbers are whole. */
 static void wide_tables_fit(void **state)
 {
@@ -463,6 +501,7 @@ int main(void)
     UNIT_TEST(&u, every_writer_writes_its_files);
     UNIT_TEST(&u, roofs_have_their_rates);
     UNIT_TEST(&u, markdown_keeps_to_its_length);
+    UNIT_TEST(&u, long_pages_leave_out_details);
     UNIT_TEST(&u, wide_tables_fit);
     UNIT_TEST(&u, trees_keep_their_levels);
     UNIT_TEST(&u, perfetto_parses);

@@ -31,6 +31,7 @@ static void add_idle(struct lpo_doc *doc, const struct lpo_rundir *d, const stru
     const struct lpo_analysis *a = s->analysis;
 
     lpo_doc_section(doc, "idle", "Busy and idle", 1);
+    lpo_doc_section_is_minor(doc, 3); /* what the GPU lost is said before, by cause */
     lpo_report_add_devices(doc, a);
     lpo_doc_paragraph(
         doc,
@@ -52,12 +53,14 @@ void lpo_report_chapter_gpu_details(struct lpo_doc *doc, const struct lpo_rundir
     if (!a->cells->cells.len)
         return;
     lpo_doc_section(doc, "classes", "Kernel classes", 1);
+    lpo_doc_section_is_minor(doc, 1);
     lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
     lpo_report_add_classes(doc, a);
     if (a->timeline->devices.len)
         add_idle(doc, d, s);
     if (all->coverage.copies.launches || all->coverage.sets.launches) {
         lpo_doc_section(doc, "copies", "Copies and memsets", 1);
+        lpo_doc_section_is_minor(doc, 2);
         lpo_report_add_copies(doc, a);
     }
 }

@@ -84,6 +84,11 @@ void lpo_doc_section(struct lpo_doc *doc, const char *id, const char *title, int
     lpo_vec_push(&doc->sections, s);
 }
 
+void lpo_doc_section_is_minor(struct lpo_doc *doc, unsigned minor)
+{
+    doc->sections.at[doc->sections.len - 1]->minor = minor;
+}
+
 /* A document whose builder named no section yet gets one without a heading. */
 /* Valid until the next item is added: the items of a section move when their vector grows. */
 static struct lpo_item *add_item(struct lpo_doc *doc, enum lpo_item_kind kind)

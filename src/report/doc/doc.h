@@ -190,7 +190,8 @@ struct lpo_item {
 
 struct lpo_section {
     const char *id, *title;
-    int level; /* 1 is a chapter */
+    int level;      /* 1 is a chapter */
+    unsigned minor; /* above 0: left out of a page that is too long, highest first */
     LPO_VEC(struct lpo_item) items;
 };
 
@@ -218,6 +219,8 @@ const char *lpo_doc_keep(struct lpo_doc *doc, const char *text, size_t len);
 
 /* What follows goes into this section. */
 void lpo_doc_section(struct lpo_doc *doc, const char *id, const char *title, int level);
+/* Details: a page of limited length may leave out the section begun last, the highest first. */
+void lpo_doc_section_is_minor(struct lpo_doc *doc, unsigned minor);
 void lpo_doc_paragraph(struct lpo_doc *doc, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void lpo_doc_note(struct lpo_doc *doc, enum lpo_note_level level, const char *fmt, ...)

@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/wall/wall.h"
+#include "region/cells.h"
 #include "region/fold.h"
 #include "region/top_kernels.h"
 #include "region/tree.h"
@@ -176,21 +177,40 @@ static int by_length(const void *a, const void *b)
     return x->gap->start_ns < y->gap->start_ns ? -1 : 1;
 }
 
-/* The call it is blocked in, then the innermost operator and Python function. */
+/* Of "/usr/lib/x/model.py(12): forward" people need the end. */
+static const char *frame_shown(const char *name)
+{
+    const char *file = strstr(name, ".py(");
+
+    while (file && file > name && file[-1] != '/')
+        file--;
+    return file ? file : name;
+}
+
+/* The call it is blocked in, then the innermost operator and Python function: for machines all of
+ * them, for people the first that is known. */
 static void row_host_in(struct lpo_table *t, const struct lpo_trace *trace,
                         const struct lpo_wall_gap *g)
 {
     const struct lpo_wall_stack *stacks[] = { &g->operators, &g->python };
+    const char *shown = NULL;
     LPO_STR s = { 0 };
 
-    if (g->cause == LPO_IDLE_BLOCKED)
-        lpo_str_add(&s, lpo_trace_text(trace, trace->calls.at[g->call].name));
-    for (size_t i = 0; i < COUNT(stacks); i++)
-        if (stacks[i]->count)
-            lpo_str_addf(&s, "%s%s", s.len ? ", " : "",
-                         lpo_trace_text(trace, stacks[i]->names[stacks[i]->count - 1]));
-    if (s.len)
-        lpo_doc_row_textn(t, lpo_str_text(&s), s.len);
+    if (g->cause == LPO_IDLE_BLOCKED) {
+        shown = lpo_trace_text(trace, trace->calls.at[g->call].name);
+        lpo_str_add(&s, shown);
+    }
+    for (size_t i = 0; i < COUNT(stacks); i++) {
+        const char *name;
+
+        if (!stacks[i]->count)
+            continue;
+        name = lpo_trace_text(trace, stacks[i]->names[stacks[i]->count - 1]);
+        lpo_str_addf(&s, "%s%s", s.len ? ", " : "", name);
+        shown = shown ? shown : frame_shown(name);
+    }
+    if (shown)
+        lpo_doc_row_path(t, shown, lpo_arena_name(t->arena, lpo_str_text(&s), s.len), 0);
     else
         lpo_doc_row_unknown(t);
 }
@@ -205,14 +225,11 @@ void lpo_report_add_gap_region(const struct lpo_analysis *a, const struct lpo_wa
         lpo_region_add_path(a->tree, leaf, path);
 }
 
-/* The function alone: a C++ name with its arguments fills a page. */
-static void row_operation(struct lpo_table *t, const char *name)
+static void row_operation(struct lpo_table *t, const struct lpo_analysis *a,
+                          const struct lpo_gpu_op *op)
 {
-    enum { MOST = 60 };
-    size_t len = 0;
-    const char *function = lpo_region_kernel_function(name, &len);
-
-    lpo_doc_row_textf(t, "%.*s%s", (int)(len < MOST ? len : MOST), function, len > MOST ? "…" : "");
+    lpo_doc_row_text(t, op->kind == LPO_KERNEL ? lpo_region_cells_shown_name(a->cells, op->name)
+                                               : lpo_trace_text(a->trace, op->name));
 }
 
 /* People are shown the innermost levels of a path: the outer ones are often the same. */
@@ -242,7 +259,7 @@ static void add_gap(struct lpo_table *t, const struct lpo_analysis *a, const str
         row_region(t, a, op, lpo_arena_name(t->arena, path.at, path.len));
     else
         lpo_doc_row_text(t, op->launch == LPO_NONE ? NULL : "(outside)");
-    row_operation(t, lpo_trace_text(a->trace, op->name));
+    row_operation(t, a, op);
 }
 
 void lpo_report_add_longest_gaps(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
