@@ -98,77 +98,77 @@ static int gzip_goes_on(struct lpo_raw *raw)
     return lpo_input_raw_fill(raw) && raw->at[0] == 0x1f;
 }
 
+/* One decoder or the other: each begins a member and decodes what it has. */
 #ifdef LPO_HAVE_ISAL
 
 struct gzip {
     struct inflate_state z;
-    int between; /* a member has just ended */
+    bool between; /* a member has just ended */
 };
 
-static void *gzip_create(void)
+static void gzip_begin(struct gzip *g)
 {
-    struct gzip *g = lpo_xcalloc(1, sizeof *g);
-
     isal_inflate_init(&g->z);
     g->z.crc_flag = ISAL_GZIP;
-    return g;
 }
 
-static size_t gzip_decode(void *state, struct lpo_raw *raw, char *out, size_t room,
-                          const char **damage)
+static void gzip_begin_again(struct gzip *g)
 {
-    struct gzip *g = state;
-    uint32_t limit = room < UINT_MAX ? (uint32_t)room : UINT_MAX;
+    isal_inflate_reset(&g->z);
+    g->z.crc_flag = ISAL_GZIP;
+}
 
-    g->z.next_out = (unsigned char *)out;
-    g->z.avail_out = limit;
-    while (g->z.avail_out == limit) {
-        int rc;
+static const char *gzip_inflate(struct gzip *g, struct lpo_raw *raw)
+{
+    int rc = isal_inflate(&g->z);
 
-        if (g->between) {
-            if (!gzip_goes_on(raw))
-                return 0;
-            isal_inflate_reset(&g->z);
-            g->z.crc_flag = ISAL_GZIP;
-            g->between = 0;
-        }
-        if (!lpo_input_raw_fill(raw)) {
-            *damage = "the gzip data breaks off";
-            return 0;
-        }
-        g->z.next_in = raw->at;
-        g->z.avail_in = (uint32_t)raw->len;
-        rc = isal_inflate(&g->z);
-        /* ISA-L 2.30 takes more than it was given of some damaged streams: what it says is left
-         * is then larger than what there was. */
-        if (g->z.avail_in > raw->len) {
-            take(raw, raw->len);
-            *damage = "the gzip data is damaged";
-            break;
-        }
-        take(raw, raw->len - g->z.avail_in);
-        g->between = g->z.block_state == ISAL_BLOCK_FINISH;
-        if (rc != ISAL_DECOMP_OK) {
-            *damage = rc == ISAL_INCORRECT_CHECKSUM ? "the gzip data has a wrong checksum"
-                                                    : "the gzip data is damaged";
-            break;
-        }
+    /* ISA-L 2.30 takes more than it was given of some damaged streams: what it says is left
+     * is then larger than what there was. */
+    if (g->z.avail_in > raw->len) {
+        take(raw, raw->len);
+        return "the gzip data is damaged";
     }
-    return limit - g->z.avail_out;
+    take(raw, raw->len - g->z.avail_in);
+    g->between = g->z.block_state == ISAL_BLOCK_FINISH;
+    if (rc == ISAL_INCORRECT_CHECKSUM)
+        return "the gzip data has a wrong checksum";
+    return rc == ISAL_DECOMP_OK ? NULL : "the gzip data is damaged";
 }
 
 #else
 
 struct gzip {
     z_stream z;
-    int between;
+    bool between;
 };
+
+static void gzip_begin(struct gzip *g)
+{
+    inflateInit2(&g->z, 15 + 16);
+}
+
+static void gzip_begin_again(struct gzip *g)
+{
+    inflateReset(&g->z);
+}
+
+static const char *gzip_inflate(struct gzip *g, struct lpo_raw *raw)
+{
+    int rc = inflate(&g->z, Z_NO_FLUSH);
+
+    take(raw, raw->len - g->z.avail_in);
+    g->between = rc == Z_STREAM_END;
+    return rc == Z_OK || rc == Z_STREAM_END || rc == Z_BUF_ERROR ? NULL
+                                                                 : "the gzip data is damaged";
+}
+
+#endif
 
 static void *gzip_create(void)
 {
     struct gzip *g = lpo_xcalloc(1, sizeof *g);
 
-    inflateInit2(&g->z, 15 + 16);
+    gzip_begin(g);
     return g;
 }
 
@@ -176,37 +176,27 @@ static size_t gzip_decode(void *state, struct lpo_raw *raw, char *out, size_t ro
                           const char **damage)
 {
     struct gzip *g = state;
-    uInt limit = room < UINT_MAX ? (uInt)room : UINT_MAX;
+    unsigned limit = room < UINT_MAX ? (unsigned)room : UINT_MAX;
 
     g->z.next_out = (unsigned char *)out;
     g->z.avail_out = limit;
-    while (g->z.avail_out == limit) {
-        int rc;
-
+    while (g->z.avail_out == limit && !*damage) {
         if (g->between) {
             if (!gzip_goes_on(raw))
                 return 0;
-            inflateReset(&g->z);
-            g->between = 0;
+            gzip_begin_again(g);
+            g->between = false;
         }
         if (!lpo_input_raw_fill(raw)) {
             *damage = "the gzip data breaks off";
             return 0;
         }
         g->z.next_in = raw->at;
-        g->z.avail_in = (uInt)raw->len;
-        rc = inflate(&g->z, Z_NO_FLUSH);
-        take(raw, raw->len - g->z.avail_in);
-        g->between = rc == Z_STREAM_END;
-        if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR) {
-            *damage = "the gzip data is damaged";
-            break;
-        }
+        g->z.avail_in = (unsigned)raw->len;
+        *damage = gzip_inflate(g, raw);
     }
     return limit - g->z.avail_out;
 }
-
-#endif
 
 static void gzip_destroy(void *state)
 {
