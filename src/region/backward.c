@@ -43,9 +43,10 @@ struct entry {
 struct work {
     const struct lpo_trace *t;
     struct lpo_region_backward *out;
-    unsigned char *kinds;          /* per name: enum kind */
-    bool *threads;                 /* that run backward operators */
-    LPO_VEC(uint32_t) forwards;    /* operators with a number of their own, by (process, number) */
+    unsigned char *kinds;       /* per name: enum kind */
+    bool *arrow_ends;           /* per operator: the source says which one its forward is; NULL */
+    bool *threads;              /* that run backward operators */
+    LPO_VEC(uint32_t) forwards; /* operators with a number of their own, by (process, number) */
     LPO_VEC(struct entry) entries; /* by thread and time */
     struct lpo_map_pair linked;    /* thread and number of forwards that have a backward */
     struct lpo_map_pair votes;     /* autograd's thread and ours: rows of `counts` */
@@ -68,7 +69,7 @@ static enum kind kind_of(struct work *w, const struct lpo_op *o)
 
     if (kind != OTHER)
         return kind;
-    if (o->forward_thread)
+    if (o->forward_thread || (w->arrow_ends && w->arrow_ends[o - w->t->ops.at]))
         return BACKWARD;
     return o->sequence == LPO_NONE ? OTHER : FORWARD;
 }
@@ -161,18 +162,37 @@ static uint64_t autograd_thread(const struct work *w, const struct lpo_op *o)
     return (uint64_t)w->t->threads.at[o->thread].process << 32 | o->forward_thread;
 }
 
+/* The forward of an operator as the source itself gives it; LPO_NONE. */
+static uint32_t forward_by_arrow(const struct work *w, uint32_t op)
+{
+    size_t from = 0, to = w->t->op_links.len;
+
+    if (!w->arrow_ends || !w->arrow_ends[op])
+        return LPO_NONE;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (w->t->op_links.at[middle].backward < op)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return w->t->op_links.at[from].forward;
+}
+
 /* Which of our threads each of autograd's is. The most votes decide: a number whose forward is not
- * in the trace may have been used by another thread. */
+ * in the trace may have been used by another thread. Where there is an arrow, it says which. */
 static void find_owners(struct work *w)
 {
-    for (size_t i = 0; i < w->t->ops.len; i++) {
+    for (uint32_t i = 0; i < w->t->ops.len; i++) {
         const struct lpo_op *o = &w->t->ops.at[i];
-        uint32_t thread, row, owner;
+        uint32_t forward, thread, row, owner;
         bool fresh;
 
         if (!o->forward_thread || o->sequence == LPO_NONE)
             continue;
-        thread = only_thread(w, o);
+        forward = forward_by_arrow(w, i);
+        thread = forward == LPO_NONE ? only_thread(w, o) : w->t->ops.at[forward].thread;
         if (thread == LPO_NONE)
             continue;
         row = lpo_map_pair_put(&w->votes, autograd_thread(w, o), thread, &fresh);
@@ -191,7 +211,7 @@ static void find_owners(struct work *w)
     }
 }
 
-static uint32_t forward_of(struct work *w, const struct lpo_op *o)
+static uint32_t forward_by_number(struct work *w, const struct lpo_op *o)
 {
     uint32_t owner, forward;
     bool fresh;
@@ -205,6 +225,15 @@ static uint32_t forward_of(struct work *w, const struct lpo_op *o)
     if (forward != LPO_NONE)
         lpo_map_pair_put(&w->linked, w->owners.at[owner], o->sequence, &fresh);
     return forward;
+}
+
+/* Numbers first: an arrow ends at one operator, and numbers join those around and inside it, too.
+ */
+static uint32_t forward_of(struct work *w, const struct lpo_op *o, uint32_t op)
+{
+    uint32_t forward = forward_by_number(w, o);
+
+    return forward == LPO_NONE ? forward_by_arrow(w, op) : forward;
 }
 
 static int by_thread_and_time(const void *x, const void *y)
@@ -233,7 +262,7 @@ static void find_entries(struct work *w)
                                                        .end_ns = o->end_ns,
                                                        .thread = o->thread,
                                                        .op = i,
-                                                       .forward = forward_of(w, o),
+                                                       .forward = forward_of(w, o, i),
                                                        .row = LPO_NONE,
                                                        .kind = (uint8_t)kind }));
     }
@@ -251,6 +280,25 @@ static void find_entries(struct work *w)
     }
     if (w->entries.len > 1)
         qsort(w->entries.at, w->entries.len, sizeof *w->entries.at, by_thread_and_time);
+}
+
+/* The arrow ends at the function; what autograd does around it, to add gradients up, is of the same
+ * forward. It is the entry before. */
+static void link_engine(struct work *w)
+{
+    for (size_t i = 0; i + 1 < w->entries.len; i++) {
+        struct entry *e = &w->entries.at[i], *inside = e + 1;
+        const char *name;
+
+        if (e->op == LPO_NONE || e->forward != LPO_NONE || inside->op == LPO_NONE ||
+            inside->forward == LPO_NONE || inside->thread != e->thread ||
+            inside->end_ns > e->end_ns)
+            continue;
+        name = lpo_trace_text(w->t, w->t->ops.at[e->op].name);
+        if (strncmp(name, engine, sizeof engine - 1) == 0 && name[sizeof engine - 1] == ' ' &&
+            strcmp(name + sizeof engine, lpo_trace_text(w->t, w->t->ops.at[inside->op].name)) == 0)
+            e->forward = inside->forward;
+    }
 }
 
 /* An open entry, with what lies below it, so that no launch has to walk down. */
@@ -345,10 +393,16 @@ void lpo_region_backward_find(const struct lpo_trace *t, const struct lpo_group 
         return;
     w.kinds = lpo_xcalloc(lpo_trace_name_count(t) + 1, 1);
     w.threads = lpo_xcalloc(t->threads.len, sizeof *w.threads);
+    if (t->op_links.len)
+        w.arrow_ends = lpo_xcalloc(t->ops.len, sizeof *w.arrow_ends);
+    for (size_t i = 0; i < t->op_links.len; i++)
+        w.arrow_ends[t->op_links.at[i].backward] = true;
     if (find_threads(&w)) {
         lpo_region_order_sort(w.forwards.at, w.forwards.len, forward_before, t);
         find_owners(&w);
         find_entries(&w);
+        if (w.arrow_ends)
+            link_engine(&w);
         out->launch_op = lpo_xrealloc(NULL, t->launches.len, sizeof *out->launch_op);
         memset(out->launch_op, 0xff, t->launches.len * sizeof *out->launch_op);
         out->recomputed = lpo_xcalloc(t->launches.len, sizeof *out->recomputed);
@@ -356,6 +410,7 @@ void lpo_region_backward_find(const struct lpo_trace *t, const struct lpo_group 
     }
     free(w.kinds);
     free(w.threads);
+    free(w.arrow_ends);
     lpo_vec_free(&w.forwards);
     lpo_vec_free(&w.entries);
     lpo_vec_free(&w.counts);

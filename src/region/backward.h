@@ -8,7 +8,9 @@
  * of one number the one that began last is meant, because it is the innermost.
  *
  * The numbers of threads are autograd's own: which thread each one is follows from the operators
- * that have a number no other thread used. What two threads could have run stays without a forward.
+ * that have a number no other thread used. The arrows themselves (trace->op_links), where the
+ * source has them, decide what the numbers leave open. What two threads could have run, and no
+ * arrow leads to, stays without a forward.
  *
  * Recomputation is forward work inside a backward operator: in PyTorch's own checkpoint, known by
  * name, or operators that got a number of their own there and that nothing differentiates

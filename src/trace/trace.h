@@ -235,6 +235,11 @@ struct lpo_op {
                               * its forward, from 1; 0: it is none */
 };
 
+/* A backward operator and its forward, where the source itself joins them (Kineto's arrows). */
+struct lpo_op_link {
+    uint32_t forward, backward; /* rows of ops */
+};
+
 /* What an operator was called with: JSON as the source has it, without its spaces, so that all
  * writers give one text. Name ids; LPO_NONE where a part is not recorded. Equal calls share a row.
  */
@@ -445,6 +450,7 @@ struct lpo_trace {
     struct lpo_path_losses path_losses;
     uint64_t path_bytes; /* text of all paths */
     LPO_VEC(struct lpo_op) ops;
+    LPO_VEC(struct lpo_op_link) op_links; /* of each file: by `backward` */
     LPO_VEC(struct lpo_op_args) op_args;
     LPO_VEC(struct lpo_stack) stacks;
     LPO_VEC(struct lpo_frame) frames;

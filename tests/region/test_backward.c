@@ -25,6 +25,7 @@ static const struct backward_case {
     const char *name, *trace;
     struct op ops[8];
     const char *want;
+    const char *arrows; /* "0>1 …": rows of ops that the source itself joins */
 } cases[] = {
     { "kernels of another thread go to the region of the forward",
       "step 0-90 attn 10-20 k 12-13=1 @2 k 52-53=5",
@@ -137,6 +138,35 @@ static const struct backward_case {
         { "aten::mm", 52, 55, 2, 3, 0 },
         { ENGINE "MmBackward0", 60, 68, 2, 3, 2 } },
       "B<1/7 +1/7" },
+    { "an arrow leads to the forward where there are no numbers",
+      "A 10-20 @2 k 52-53=5",
+      { { "aten::mm", 11, 15, 1, NO_NUMBER, 0 }, { "MmBackward0", 50, 60, 2, NO_NUMBER, 0 } },
+      "A<1/5",
+      "0>1" },
+    { "an arrow says whose number it is that two threads used",
+      "A 10-20 @3 B 10-20 @2 k 52-53=5",
+      { { "aten::mm", 11, 15, 1, 7, 0 },
+        { "aten::mm", 11, 15, 3, 7, 0 },
+        { "MmBackward0", 50, 60, 2, 7, 4 } },
+      "B<1/5",
+      "1>2" },
+    { "one arrow names the thread for all of its numbers",
+      "A 10-20 @3 B 10-20 @2 k 52-53=5 k 72-73=7",
+      { { "aten::mm", 11, 15, 1, 7, 0 },
+        { "aten::mul", 16, 17, 1, 8, 0 },
+        { "aten::mm", 11, 15, 3, 7, 0 },
+        { "aten::mul", 16, 17, 3, 8, 0 },
+        { "MmBackward0", 50, 60, 2, 7, 4 },
+        { "MulBackward0", 70, 80, 2, 8, 4 } },
+      "B<2/12",
+      "2>4" },
+    { "numbers count before an arrow",
+      "A 10-20 B 20-30 @2 k 52-53=5",
+      { { "aten::mm", 11, 15, 1, 7, 0 },
+        { "aten::mm", 21, 25, 1, 9, 0 },
+        { "MmBackward0", 50, 60, 2, 7, 1 } },
+      "A<1/5",
+      "1>2" },
 };
 
 static void add_sum(struct lpo_str *out, const char *mark, const struct lpo_sum *s)
@@ -176,6 +206,13 @@ static void push_ops(struct lpo_trace *t, const struct op *ops)
                                                 .forward_thread = ops[i].forward_thread }));
 }
 
+static void push_arrows(struct lpo_trace *t, const char *arrows)
+{
+    for (; arrows && *arrows; arrows += arrows[3] ? 4 : 3)
+        lpo_vec_push(&t->op_links, ((struct lpo_op_link){ (uint32_t)(arrows[0] - '0'),
+                                                          (uint32_t)(arrows[2] - '0') }));
+}
+
 static void check_backward(void **state)
 {
     const struct backward_case *c = *state;
@@ -186,6 +223,7 @@ static void check_backward(void **state)
     LPO_STR got = { 0 };
 
     push_ops(t, c->ops);
+    push_arrows(t, c->arrows);
     tree = lpo_region_tree_create(t);
     cells = lpo_region_cells_create(tree, NULL);
     s = lpo_region_scope_create(cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);

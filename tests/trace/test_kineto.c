@@ -460,11 +460,79 @@ static void waits_name_their_events(void **state)
     assert_true(t->waits.at[1].record_ns == LPO_NO_TIME);
 }
 
+#define FLOW(ph, id, tid, ts, cat)                                                                 \
+    "{\"ph\": \"" ph "\", \"id\": " id ", \"pid\": 1, \"tid\": " tid ", \"ts\": " ts               \
+    ", \"cat\": \"" cat "\", \"name\": \"" cat "\"}"
+#define OP(name, tid, ts, dur) X("cpu_op", name, "1", tid, ts, dur, "")
+#define TWO_OPS                OP("aten::mm", "1", "10", "5") "," OP("MmBackward0", "2", "50", "9")
+
+/* `want`: names of forward and backward operators. */
+static const struct flow_case {
+    const char *name, *text, *want;
+} flows[] = {
+    { "an arrow joins two operators",
+      FILE_OF(TWO_OPS
+              "," FLOW("s", "1", "1", "10", "fwdbwd") "," FLOW("f", "1", "2", "50", "fwdbwd")),
+      "aten::mm>MmBackward0" },
+    { "the end before the start, and both before the operators",
+      FILE_OF(
+          FLOW("f", "9", "2", "50", "fwdbwd") "," FLOW("s", "9", "1", "10", "fwdbwd") "," TWO_OPS),
+      "aten::mm>MmBackward0" },
+    { "the category before the phase",
+      FILE_OF(TWO_OPS ",{\"cat\": \"fwdbwd\", \"ts\": 10, \"tid\": 1, \"pid\": 1, \"id\": 3, "
+                      "\"ph\": \"s\"}," FLOW("f", "3", "2", "50", "fwdbwd")),
+      "aten::mm>MmBackward0" },
+    { "launches have arrows, too",
+      FILE_OF(TWO_OPS "," FLOW("s", "1", "1", "10", "ac2g") "," FLOW("f", "1", "2", "50", "ac2g")),
+      "" },
+    { "half an arrow",
+      FILE_OF(TWO_OPS
+              "," FLOW("s", "1", "1", "10", "fwdbwd") "," FLOW("f", "2", "2", "50", "fwdbwd")),
+      "" },
+    { "an end where no operator begins",
+      FILE_OF(TWO_OPS
+              "," FLOW("s", "1", "1", "10", "fwdbwd") "," FLOW("f", "1", "2", "50.001", "fwdbwd")),
+      "" },
+    { "an arrow back in time",
+      FILE_OF(TWO_OPS
+              "," FLOW("f", "1", "1", "10", "fwdbwd") "," FLOW("s", "1", "2", "50", "fwdbwd")),
+      "" },
+    { "of two operators that begin together the inner one",
+      FILE_OF(TWO_OPS "," OP("aten::linear", "1", "10", "7") "," FLOW(
+          "s", "1", "1", "10", "fwdbwd") "," FLOW("f", "1", "2", "50", "fwdbwd")),
+      "aten::mm>MmBackward0" },
+    { "an id that is used twice: the first",
+      FILE_OF(TWO_OPS "," FLOW("s", "1", "1", "10", "fwdbwd") "," FLOW(
+          "f", "1", "2", "50", "fwdbwd") "," FLOW("f", "1", "2", "70", "fwdbwd")),
+      "aten::mm>MmBackward0" },
+    { "a thread without events",
+      FILE_OF(TWO_OPS
+              "," FLOW("s", "1", "7", "10", "fwdbwd") "," FLOW("f", "1", "2", "50", "fwdbwd")),
+      "" },
+};
+
+static void check_flow(void **state)
+{
+    const struct flow_case *c = *state;
+    struct lpo_err err = { 0 };
+    LPO_AUTO(lpo_trace) t = read_text(c->text, 0, &err);
+    LPO_STR got = { 0 };
+
+    assert_non_null(t);
+    assert_int_equal(t->threads.len, 2);
+    for (size_t i = 0; i < t->op_links.len; i++)
+        lpo_str_addf(&got, "%s%s>%s", i ? " " : "",
+                     lpo_trace_text(t, t->ops.at[t->op_links.at[i].forward].name),
+                     lpo_trace_text(t, t->ops.at[t->op_links.at[i].backward].name));
+    assert_string_equal(lpo_str_text(&got), c->want);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check);
+    UNIT_ROWS(&u, flows, check_flow);
     UNIT_TEST(&u, refuses_what_it_cannot_read);
     UNIT_TEST(&u, leaves_out_what_nobody_needs);
     UNIT_TEST(&u, keeps_calls_and_python_functions);

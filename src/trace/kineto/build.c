@@ -43,6 +43,7 @@ struct lpo_kineto_build {
     struct lpo_str scratch;
     struct lpo_kineto_args *args;
     struct lpo_kineto_waits *waits;
+    struct lpo_kineto_flows *flows;
     int64_t last_pid, last_tid; /* the thread of the event before, most often the same */
     uint32_t last_thread;
     size_t first_gpu_op, first_launch, first_range, first_op, first_call, first_python;
@@ -70,6 +71,7 @@ struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
     b->device_rows = lpo_map_create();
     b->args = lpo_kineto_args_create(t);
     b->waits = lpo_kineto_waits_create();
+    b->flows = lpo_kineto_flows_create();
     b->allocations = lpo_kineto_allocations_create(t);
     b->last_thread = LPO_NONE;
     b->first_gpu_op = t->gpu_ops.len;
@@ -91,6 +93,7 @@ void lpo_kineto_build_destroy(struct lpo_kineto_build *b)
     lpo_map_destroy(b->device_rows);
     lpo_kineto_args_destroy(b->args);
     lpo_kineto_waits_destroy(b->waits);
+    lpo_kineto_flows_destroy(b->flows);
     lpo_vec_free(&b->processes);
     lpo_vec_free(&b->threads);
     lpo_vec_free(&b->devices);
@@ -334,6 +337,11 @@ void lpo_kineto_build_add(struct lpo_kineto_build *b, const struct kineto_event 
             lpo_kineto_allocations_add(b->allocations, e, thread_of(b, e));
         return;
     }
+    if (e->kind == KINETO_FLOW) {
+        if (e->start_ns <= max_time && e->start_ns >= -max_time)
+            lpo_kineto_flows_add(b->flows, e);
+        return;
+    }
     if (e->kind == KINETO_SYNC) {
         if (e->start_ns <= max_time && e->start_ns >= -max_time && e->device >= 0 &&
             e->device <= INT32_MAX)
@@ -540,6 +548,7 @@ void lpo_kineto_build_finish(struct lpo_kineto_build *b, const struct kineto_fac
     renumber_create(b, facts->rank, &r);
     settle_gpu_ops(b, &r, shift);
     settle_host(b, &r, shift);
+    lpo_kineto_flows_settle(b->flows, b->t, b->first_op, b->thread_rows, r.threads, shift);
     settle_memory(b, &r, facts->rank, shift);
     lpo_kineto_waits_settle(b->waits, b->t, b->device_rows, r.devices, r.processes[own], shift);
     settle_labels(b, &r);

@@ -40,6 +40,7 @@ static const struct category {
     ROW("privateuse1_runtime", KINETO_CALL),
     ROW("privateuse1_driver", KINETO_CALL),
     ROW("cuda_sync", KINETO_SYNC),
+    ROW("fwdbwd", KINETO_FLOW),
 #undef ROW
 };
 
@@ -304,6 +305,7 @@ static int read_args(struct lpo_pull *q, enum kineto_kind kind, struct kineto_ev
 struct outline {
     char ph; /* 0: not seen yet */
     bool has_cat;
+    bool flow; /* it names the category of flows that we take */
     enum kineto_kind kind;
     struct lpo_json_pull_text args; /* passed over, because the category was still unknown */
 };
@@ -315,6 +317,8 @@ static bool unwanted(const struct outline *o, unsigned wanted)
         return !(wanted & KINETO_BIT(KINETO_META));
     if (o->ph == 'i' || o->ph == 'I') /* before 2021 instants had no category */
         return !(wanted & KINETO_BIT(KINETO_MEMORY)) || (o->has_cat && o->kind != KINETO_MEMORY);
+    if ((o->ph == 's' || o->ph == 'f') && o->flow)
+        return o->has_cat && o->kind != KINETO_FLOW;
     return (o->ph && o->ph != 'X') || (o->has_cat && !(wanted & KINETO_BIT(o->kind)));
 }
 
@@ -333,6 +337,8 @@ static int read_field(struct lpo_pull *q, const struct lpo_json_pull_text *key, 
         }
         if (lpo_json_pull_is(key, "ts"))
             return lpo_kineto_number(q, 3, &e->start_ns);
+        if (lpo_json_pull_is(key, "id"))
+            return lpo_kineto_number(q, 0, &e->flow_id);
         break;
     case 3:
         if (lpo_json_pull_is(key, "cat")) {
@@ -377,7 +383,9 @@ static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
 {
     if (o->ph == 'M')
         e->kind = KINETO_META;
-    else if (o->ph == 'X' && o->kind != KINETO_MEMORY)
+    else if ((o->ph == 's' || o->ph == 'f') && o->kind == KINETO_FLOW)
+        e->kind = e->flow_id == LPO_NO_TIME ? KINETO_OTHER : KINETO_FLOW;
+    else if (o->ph == 'X' && o->kind != KINETO_MEMORY && o->kind != KINETO_FLOW)
         e->kind = o->has_cat ? o->kind : legacy_kind(e);
     else if ((o->ph == 'i' || o->ph == 'I') && lpo_json_pull_is(&e->name, "[memory]"))
         e->kind = KINETO_MEMORY;
@@ -393,14 +401,16 @@ static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
         if (read_args(&inner, e->kind, e) < 0)
             return LPO_E_FORMAT;
     }
-    if ((e->kind == KINETO_MEMORY || e->kind == KINETO_SYNC) && e->start_ns == LPO_NO_TIME)
+    e->flow_end = o->ph == 'f';
+    if ((e->kind == KINETO_MEMORY || e->kind == KINETO_SYNC || e->kind == KINETO_FLOW) &&
+        e->start_ns == LPO_NO_TIME)
         e->kind = KINETO_OTHER; /* a picture without it loses nothing that is counted */
     if (e->kind != KINETO_META && e->kind != KINETO_OTHER && e->start_ns == LPO_NO_TIME)
         e->kind = KINETO_BAD;
     return 0;
 }
 
-int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e)
+static int read_members(struct lpo_pull *q, unsigned wanted, bool flow, struct kineto_event *e)
 {
     static const struct kineto_event empty = {
         .name = { .at = "" },
@@ -425,10 +435,11 @@ int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_eve
         .ranks = LPO_NO_TIME,
         .on_stream = LPO_NO_TIME,
         .recorded_by = LPO_NO_TIME,
+        .flow_id = LPO_NO_TIME,
         .grid = { LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME },
         .block = { LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME },
     };
-    struct outline o = { 0 };
+    struct outline o = { .flow = flow };
     struct lpo_json_pull_text key;
     bool first = true;
     int rc = lpo_json_pull_open(q, '{');
@@ -442,8 +453,24 @@ int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_eve
             return rc;
         if (unwanted(&o, wanted)) {
             e->python = o.kind == KINETO_PYTHON;
+            e->flow = o.ph == 's' || o.ph == 'f';
             return lpo_json_pull_leave(q);
         }
     }
     return rc < 0 ? rc : settle(q, &o, wanted, e);
+}
+
+/* A trace has two flows for every launch and few of those we take, with the category at the end:
+ * the text of the event is searched for it before anything of it is read. */
+int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e)
+{
+    static const char flow[] = "\"fwdbwd\"";
+    const char *from = q->p;
+    int rc = read_members(q, wanted, false, e);
+
+    if (rc < 0 || !e->flow || !(wanted & KINETO_BIT(KINETO_FLOW)) ||
+        !memmem(from, (size_t)(q->p - from), flow, sizeof flow - 1))
+        return rc;
+    q->p = from;
+    return read_members(q, wanted, true, e);
 }

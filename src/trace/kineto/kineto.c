@@ -266,7 +266,7 @@ static unsigned wanted_kinds(uint32_t skip)
     if (!(skip & LPO_SKIP_LAUNCHES))
         wanted |= KINETO_BIT(KINETO_CALL);
     if (!(skip & LPO_SKIP_OPS))
-        wanted |= KINETO_BIT(KINETO_OP);
+        wanted |= KINETO_BIT(KINETO_OP) | KINETO_BIT(KINETO_FLOW);
     if (!(skip & LPO_SKIP_RANGES))
         wanted |= KINETO_BIT(KINETO_RANGE);
     if (!(skip & LPO_SKIP_CALLS))

@@ -2,8 +2,8 @@
 /* trace/kineto/private.h - the pieces of the Kineto reader.
  *
  * kineto.c walks the file; event.c reads one event of the text, facts.c what stands around the
- * events; build.c turns events into the event model, with op_args.c and allocations.c; memory.c is
- * a pass of its own. */
+ * events; build.c turns events into the event model, with op_args.c, allocations.c, waits.c and
+ * flows.c; memory.c is a pass of its own. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct lpo_trace;
 
 /* What an event is to us, by its category. */
 enum kineto_kind {
-    KINETO_OTHER, /* flows, instants, …: not kept */
+    KINETO_OTHER, /* most flows, instants, …: not kept */
     KINETO_KERNEL,
     KINETO_COPY,
     KINETO_MEMSET,
@@ -27,6 +27,7 @@ enum kineto_kind {
     KINETO_PYTHON, /* functions of with_stack=True */
     KINETO_MEMORY, /* an instant: the totals of an allocator, from profile_memory=True */
     KINETO_SYNC,   /* a stream or the host waits */
+    KINETO_FLOW,   /* one end of an arrow from a forward operator to its backward operator */
     KINETO_META,   /* names of processes and threads */
     KINETO_BAD,    /* one of ours, but without a time that can be read */
 };
@@ -42,7 +43,10 @@ struct kineto_id {
 /* Text points into the window: good until the next event is read. */
 struct kineto_event {
     enum kineto_kind kind;
-    bool python; /* of KINETO_OTHER: a Python function, which nobody asked for */
+    bool python;     /* of KINETO_OTHER: a Python function, which nobody asked for */
+    bool flow;       /* of KINETO_OTHER: one end of some arrow */
+    bool flow_end;   /* of KINETO_FLOW: the arrow ends here */
+    int64_t flow_id; /* the same at both ends */
     struct lpo_json_pull_text name;
     struct kineto_id pid, tid;
     int64_t start_ns; /* before the base time is added */
@@ -135,6 +139,18 @@ void lpo_kineto_waits_add(struct lpo_kineto_waits *w, const struct kineto_event 
 void lpo_kineto_waits_settle(const struct lpo_kineto_waits *w, struct lpo_trace *t,
                              const struct lpo_map *rows, const uint16_t *devices, uint16_t process,
                              int64_t shift);
+
+/* Arrows from forward to backward operators (flows.c). */
+struct lpo_kineto_flows;
+
+struct lpo_kineto_flows *lpo_kineto_flows_create(void);
+void lpo_kineto_flows_destroy(struct lpo_kineto_flows *f); /* NULL is fine */
+void lpo_kineto_flows_add(struct lpo_kineto_flows *f, const struct kineto_event *e);
+/* Into the trace, once its operators from `first_op` on have their final threads and times. `rows`
+ * has the threads with events, by pid and tid of the file, and `threads` their rows in the trace.
+ */
+void lpo_kineto_flows_settle(struct lpo_kineto_flows *f, struct lpo_trace *t, size_t first_op,
+                             const struct lpo_map *rows, const uint32_t *threads, int64_t shift);
 
 struct lpo_kineto_build;
 
