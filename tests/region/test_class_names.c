@@ -36,7 +36,13 @@ static bool has(const struct lpo_json *classes, const char *name)
  * put right. Then the rules were mended, and had 150 of 180 (83.3 %) of the second, which is mostly
  * kernels that strangers wrote. The last has names of published profiles which were not in a list
  * as they stand: 61 of 67 (91.0 %). After them a third list of strangers' kernels had 58 of 68
- * (85.3 %). A few names of each say nothing of what they compute. */
+ * (85.3 %). A few names of each say nothing of what they compute.
+ *
+ * classes-fourth.json was written down with its classes before the rules were asked, and no name
+ * of it was in a list before. "fourth, profiles" is what profiles of LLM programs show: 316 of 324
+ * at first sight (97.5 %), and of the 117 names whose function is in no list 111. "fourth,
+ * frameworks" has kernels of many engines, 235 of them of functions in no list: 282 of 318
+ * (88.7 %). Three and six labels were put right, then the rules were mended. */
 static const struct floor_case {
     const char *name, *file, *list;
     bool sure_only;
@@ -62,6 +68,9 @@ static const struct floor_case {
     { "more of these", "classes-fresh.json", "fresh, second", false, 173, 180 },
     { "and more", "classes-fresh.json", "fresh, third", false, 67, 68 },
     { "fresh names of profiles", "classes-fresh.json", "profiles, fresh", false, 66, 67 },
+    { "what profiles of LLM programs show", "classes-fourth.json", "fourth, profiles", false, 323,
+      324 },
+    { "kernels of many engines", "classes-fourth.json", "fourth, frameworks", false, 315, 318 },
 };
 
 static void check_floor(void **state)

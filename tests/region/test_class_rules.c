@@ -78,6 +78,13 @@ static const struct shape_case {
     { "Myelin's product", "__myl_FcCast_myl2_3", LPO_CLASS_GEMM },
     { "tinygrad computes", "E_4096_32_4n1", LPO_CLASS_ELEMENTWISE },
     { "tinygrad reduces", "r_256_4_1024", LPO_CLASS_REDUCTION },
+    { "candle, one tensor", "urecip_f32", LPO_CLASS_ELEMENTWISE },
+    { "candle, two tensors", "bmul_bf16", LPO_CLASS_ELEMENTWISE },
+    { "candle's index_select", "is_u32_bf16", LPO_CLASS_INDEXING },
+    { "an operation, but no type behind it", "bmul_x32", LPO_CLASS_OTHER },
+    { "two letters, but no type behind them", "is_ready_kernel", LPO_CLASS_OTHER },
+    { "FBGEMM is a library", "_fbgemm_silu_mul_quant", LPO_CLASS_ELEMENTWISE },
+    { "FBGEMM's product", "_fbgemm_grouped_gemm_fp8_rowwise", LPO_CLASS_GEMM },
 };
 
 static void check_shape(void **state)

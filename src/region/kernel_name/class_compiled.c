@@ -287,6 +287,39 @@ static bool tinygrad(const char *words, enum lpo_region_kernel_class *out)
     return p > words + 3;
 }
 
+/* Is this word in `list`, which has a blank at each side of its words? */
+static bool listed(const char *word, size_t len, const char *list)
+{
+    for (const char *at = list; (at = strchr(at, ' ')) != NULL; at++)
+        if (strncmp(at + 1, word, len) == 0 && at[1 + len] == ' ')
+            return len > 0;
+    return false;
+}
+
+/* candle's names are the arity, the operation and the type: "usilu_bf16", "bmul_f32". Two letters
+ * before two types are index_select, index_add and scatter_add. */
+static bool candle(const char *words, enum lpo_region_kernel_class *out)
+{
+    static const char ops[] = " neg recip exp log sin cos tanh erf ceil floor round abs sqr sqrt "
+                              "gelu relu silu sign sigmoid add sub mul div eq ne lt le gt ge ";
+    const char *word = words + 1, *type;
+    size_t len = strcspn(word, "_"), type_len;
+
+    if (!word[0] || !word[len])
+        return false;
+    type = word + len + 1;
+    type_len = strcspn(type, "_");
+    if (!listed(type, type_len, " bf f u i ") || !type[type_len] ||
+        !isdigit((unsigned char)type[type_len + 1]))
+        return false;
+    *out = LPO_CLASS_ELEMENTWISE;
+    if (listed(word, len, " is ia sa "))
+        *out = LPO_CLASS_INDEXING;
+    else if ((word[0] != 'u' && word[0] != 'b') || !listed(word + 1, len - 1, ops))
+        return false;
+    return true;
+}
+
 static bool family_class(const struct family *f, const char *words,
                          enum lpo_region_kernel_class *out)
 {
@@ -304,5 +337,5 @@ bool lpo_region_class_compiled(const char *words, enum lpo_region_kernel_class *
         if (lpo_region_kernel_words_have(words, families[i].begin) &&
             (!families[i].also || lpo_region_kernel_words_have(words, families[i].also)))
             return family_class(&families[i], words, out);
-    return tinygrad(words, out);
+    return tinygrad(words, out) || candle(words, out);
 }

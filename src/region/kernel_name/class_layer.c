@@ -75,6 +75,7 @@ static const struct lpo_class_rule layer[] = {
       "split_embedding_backward_codegen_rowwise_adagrad_weighted_kernel_cta_per_row_1<float>("
       "int)" },
     { "_embed_", LPO_CLASS_INDEXING, NULL, "embed_kernel(float*, float const*, int const*, int)" },
+    { "_emb_", LPO_CLASS_INDEXING, NULL, "void lightseq::cuda::ker_enc_emb<float>(float*)" },
     { "_embs_", LPO_CLASS_COPY, NULL, "void permute_pooled_embs_kernel<float>(float const*)" },
     { "_adam", LPO_CLASS_OPTIMIZER, NULL, "void adam_kernel<float>(float*)" },
     { "adagrad", LPO_CLASS_OPTIMIZER, NULL, "adagrad_kernel(float*)" },

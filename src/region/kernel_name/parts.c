@@ -244,8 +244,23 @@ static bool edge(struct lpo_kernel_span t, size_t i)
     return isupper(c) && (islower(was) || (isupper(was) && islower(next)));
 }
 
+/* FBGEMM is a library: most of its kernels read embeddings and quantize. Its name would say GEMM.
+ */
+static void drop_library(struct lpo_str *words, size_t from)
+{
+    static const char library[] = "_fbgemm_";
+    const size_t cut = sizeof library - 2; /* one edge stays */
+    char *at = words->at + from;
+
+    while ((at = strstr(at, library)) != NULL) {
+        memmove(at, at + cut, strlen(at + cut) + 1);
+        words->len -= cut;
+    }
+}
+
 void lpo_region_kernel_words(struct lpo_kernel_span t, struct lpo_str *out)
 {
+    size_t from = out->len;
     char last = '_';
 
     lpo_str_addc(out, '_');
@@ -268,6 +283,7 @@ void lpo_region_kernel_words(struct lpo_kernel_span t, struct lpo_str *out)
     }
     if (last != '_')
         lpo_str_addc(out, '_');
+    drop_library(out, from);
 }
 
 /* `inside`: the match begins within a word and ends there, or "dgrad" were in "backward_grad"; but
