@@ -16,6 +16,7 @@
 #include "analysis/queue/queue.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/ranks/regions.h"
+#include "analysis/ranks/steps.h"
 #include "analysis/steps/steps.h"
 #include "analysis/wall/collectives.h"
 #include "analysis/wall/steady.h"
@@ -53,7 +54,9 @@ struct lpo_analysis_memo {
     struct lpo_wall_collectives *collectives;
     struct lpo_ranks *ranks;
     struct lpo_ranks_regions *rank_regions;
-    bool has_ranks, has_rank_regions; /* asked for already: the two may be NULL all the same */
+    struct lpo_ranks_steps *rank_steps;
+    /* asked for already: they may be NULL all the same */
+    bool has_ranks, has_rank_regions, has_rank_steps;
     struct lpo_critical *critical;
     struct lpo_queue *queue;
     struct lpo_fusion *fusion;
@@ -216,6 +219,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     lpo_wall_collectives_destroy(a->memo->collectives);
     lpo_ranks_destroy(a->memo->ranks);
     lpo_ranks_regions_destroy(a->memo->rank_regions);
+    lpo_ranks_steps_destroy(a->memo->rank_steps);
     lpo_critical_destroy(a->memo->critical);
     lpo_queue_destroy(a->memo->queue);
     lpo_fusion_destroy(a->memo->fusion);
@@ -379,6 +383,16 @@ const struct lpo_ranks_regions *lpo_analysis_rank_regions(const struct lpo_analy
         a->memo->rank_regions = lpo_ranks_regions_create(lpo_analysis_all(a));
     a->memo->has_rank_regions = true;
     return a->memo->rank_regions;
+}
+
+const struct lpo_ranks_steps *lpo_analysis_rank_steps(const struct lpo_analysis *a)
+{
+    const struct lpo_program_steps *steps = lpo_analysis_steps(a);
+
+    if (!a->memo->has_rank_steps && steps)
+        a->memo->rank_steps = lpo_ranks_steps_create(a->trace, steps, lpo_analysis_ranks(a));
+    a->memo->has_rank_steps = true;
+    return a->memo->rank_steps;
 }
 
 const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_analysis *a)

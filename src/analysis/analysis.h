@@ -32,6 +32,7 @@ struct lpo_region_selection;
 struct lpo_region_tree;
 struct lpo_queue;
 struct lpo_ranks_regions;
+struct lpo_ranks_steps;
 struct lpo_ranks;
 struct lpo_rundir;
 struct lpo_source;
@@ -111,6 +112,8 @@ const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_ana
 const struct lpo_ranks *lpo_analysis_ranks(const struct lpo_analysis *a);
 /* Regions over ranks; NULL: fewer than two, or no region. */
 const struct lpo_ranks_regions *lpo_analysis_rank_regions(const struct lpo_analysis *a);
+/* Steps over ranks; NULL: fewer than two ranks have steps. */
+const struct lpo_ranks_steps *lpo_analysis_rank_steps(const struct lpo_analysis *a);
 /* The critical path of each process; NULL when launches were skipped. */
 const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a);
 /* Launches that wait for each GPU; NULL when launches were skipped. */

@@ -59,6 +59,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_report_put_steps(doc->data, s->analysis);
     lpo_report_put_collectives(doc->data, s->analysis);
     lpo_report_put_arrivals(doc->data, s->analysis);
+    lpo_report_put_rank_steps(doc->data, s->analysis);
     lpo_report_put_critical(doc->data, s->analysis);
     lpo_report_put_queue(doc->data, s->analysis);
     lpo_report_put_fusion(doc->data, s->analysis);
@@ -87,6 +88,7 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
         lpo_report_chapter_steps(doc, s);
         lpo_report_chapter_critical(doc, s);
         lpo_report_chapter_ranks(doc, d, s);
+        lpo_report_chapter_rank_steps(doc, s);
         lpo_report_chapter_arrivals(doc, d, s);
         lpo_report_chapter_rank_regions(doc, d, s);
         lpo_report_chapter_regions(doc, d, s);

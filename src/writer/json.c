@@ -119,7 +119,7 @@ static void write_lanes(struct lpo_json_writer *w, const struct lpo_figure *f)
 
 static void write_figure(struct lpo_json_writer *w, const struct lpo_figure *f)
 {
-    static const char *const kinds[] = { "bars", "scatter", "lanes", "stacked" };
+    static const char *const kinds[] = { "bars", "scatter", "lanes", "stacked", "lines", "heat" };
 
     lpo_jw_text(w, "id", f->id);
     lpo_jw_text(w, "title", f->title);

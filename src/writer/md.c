@@ -145,7 +145,8 @@ static void write_table(const struct md *w, const struct lpo_table *t)
  * other writers. */
 static void write_figure(const struct lpo_figure *f, struct lpo_str *out)
 {
-    if ((f->kind == LPO_FIG_SCATTER || f->kind == LPO_FIG_STACKED) && f->points.len) {
+    if ((f->kind == LPO_FIG_SCATTER || f->kind == LPO_FIG_STACKED || f->kind == LPO_FIG_HEAT) &&
+        f->points.len) {
         lpo_str_add(out, "![");
         add_escaped(out, f->title, strlen(f->title), 0);
         lpo_str_addf(out, "](figures/%s.svg)\n\n", f->id);

@@ -278,6 +278,8 @@ static bool svg_draw(const struct lpo_figure *f, struct lpo_str *out)
         return false;
     if (f->kind == LPO_FIG_LINES)
         return lpo_writer_svg_lines(f, out);
+    if (f->kind == LPO_FIG_HEAT)
+        return lpo_writer_svg_heat(f, out);
     if (f->kind == LPO_FIG_SCATTER)
         scatter(f, out);
     else
@@ -287,7 +289,7 @@ static bool svg_draw(const struct lpo_figure *f, struct lpo_str *out)
 
 const struct lpo_writer lpo_writer_svg = {
     .name = "svg",
-    .summary = "figures as pictures: scatter plots with log axes, and stacked bars",
+    .summary = "figures as pictures: scatter plots with log axes, stacked bars, heat maps",
     .kind = "run",
     .file = "figures/%s.svg",
     .always = true, /* report.md links to them */

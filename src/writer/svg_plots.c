@@ -2,6 +2,7 @@
 #include "writer/svg_plots.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "report/doc/doc.h"
@@ -192,6 +193,114 @@ bool lpo_writer_svg_lanes(const struct lpo_figure *f, struct lpo_str *s)
             span(s, x, LEFT + ((double)x->start_ns - (double)first) * scale, width,
                  TOP + (double)x->lane * ROW);
     }
+    lpo_str_add(s, "</svg>\n");
+    return true;
+}
+
+/* --- heat ----------------------------------------------------------------------------------- */
+
+enum { MOST_CELLS = 20000, NAMED_COLUMNS = 12, KEY_STEPS = 5 };
+
+/* From a light blue to a dark one: darker is more in print and for those who see no colours. */
+static void heat_colour(char out[8], double share)
+{
+    static const int light[3] = { 0xdd, 0xeb, 0xff }, dark[3] = { 0x03, 0x2f, 0x62 };
+    int c[3];
+
+    for (int i = 0; i < 3; i++)
+        c[i] = light[i] + (int)lround(share * (dark[i] - light[i]));
+    snprintf(out, 8, "#%02x%02x%02x", c[0] & 0xff, c[1] & 0xff, c[2] & 0xff);
+}
+
+static void heat_value(struct lpo_str *s, const struct lpo_figure *f, double y)
+{
+    if (f->y_title && strcmp(f->y_title, "ns") == 0)
+        lpo_units_add_duration(s, (int64_t)llround(y));
+    else
+        lpo_str_addf(s, "%.4g", y);
+}
+
+static void heat_key(struct lpo_str *s, const struct lpo_figure *f, const struct plane *p, double y)
+{
+    for (int i = 0; i < KEY_STEPS; i++) {
+        char colour[8];
+
+        heat_colour(colour, (double)i / (KEY_STEPS - 1));
+        lpo_str_addf(s, "<rect x=\"%d\" y=\"%.1f\" width=\"24\" height=\"10\" fill=\"%s\"/>\n",
+                     LEFT + i * 24, y, colour);
+    }
+    for (int i = 0; i < 2; i++) {
+        LPO_STR text = { 0 };
+
+        heat_value(&text, f, i ? p->y1 : p->y0);
+        lpo_writer_svg_label(s, i ? LEFT + KEY_STEPS * 24 + 6 : LEFT - 6, y + 9,
+                             i ? "start" : "end", 11, lpo_str_text(&text));
+    }
+}
+
+/* The least and the most of what can be drawn. */
+static size_t heat_plane(const struct lpo_figure *f, struct plane *p)
+{
+    size_t rows = 0;
+
+    *p = (struct plane){ 0, 0, INFINITY, -INFINITY };
+    for (size_t i = 0; i < f->points.len; i++) {
+        const struct lpo_point *q = &f->points.at[i];
+
+        rows += !i || strcmp(q->label, q[-1].label) != 0;
+        if (!isfinite(q->y) || !(q->x >= 0 && q->x < MOST_CELLS))
+            continue;
+        p->x1 = fmax(p->x1, q->x + 1);
+        p->y0 = fmin(p->y0, q->y);
+        p->y1 = fmax(p->y1, q->y);
+    }
+    return rows;
+}
+
+static void heat_cell(struct lpo_str *s, const struct lpo_figure *f, const struct lpo_point *q,
+                      const struct plane *p, double wide, double y)
+{
+    LPO_STR value = { 0 };
+    char colour[8];
+
+    heat_colour(colour, p->y1 > p->y0 ? (q->y - p->y0) / (p->y1 - p->y0) : 0.5);
+    heat_value(&value, f, q->y);
+    lpo_str_addf(s, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>",
+                 LEFT + q->x * wide, y, wide > 3 ? wide - 1 : wide, ROW - 2, colour);
+    lpo_writer_svg_text(s, q->label);
+    lpo_str_add(s, ", ");
+    lpo_writer_svg_text(s, q->series);
+    lpo_str_addf(s, ": %s</title></rect>\n", lpo_str_text(&value));
+}
+
+bool lpo_writer_svg_heat(const struct lpo_figure *f, struct lpo_str *s)
+{
+    struct plane p;
+    size_t rows = heat_plane(f, &p);
+    double wide = (WIDTH - LEFT - RIGHT) / fmax(p.x1, 1), y = TOP - ROW, named = -INFINITY;
+
+    if (!(p.y0 < INFINITY) || f->points.len > MOST_CELLS)
+        return false;
+    lpo_writer_svg_begin(s, f->title, TOP + (int)rows * ROW + 60);
+    for (size_t i = 0; i < f->points.len; i++) {
+        const struct lpo_point *q = &f->points.at[i];
+
+        if (!i || strcmp(q->label, q[-1].label) != 0) {
+            y += ROW;
+            lpo_writer_svg_label(s, LEFT - 6, y + 12, "end", 11, q->label);
+        }
+        if (isfinite(q->y) && q->x >= 0 && q->x < p.x1)
+            heat_cell(s, f, q, &p, wide, y);
+        if (y == TOP && q->x - named >= p.x1 / NAMED_COLUMNS) {
+            named = q->x;
+            lpo_writer_svg_label(s, LEFT + (q->x + 0.5) * wide, TOP + (double)rows * ROW + 14,
+                                 "middle", 11, q->series);
+        }
+    }
+    if (f->x_title)
+        lpo_writer_svg_label(s, (LEFT + WIDTH - RIGHT) / 2.0, TOP + (double)rows * ROW + 30,
+                             "middle", 11, f->x_title);
+    heat_key(s, f, &p, TOP + (double)rows * ROW + 40);
     lpo_str_add(s, "</svg>\n");
     return true;
 }

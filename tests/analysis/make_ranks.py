@@ -26,8 +26,11 @@ def kernel(name: str, start: int, end: int, stream: int, correlation: int, **arg
     ]
 
 
-def make(ranks: int, steps: int, late: int, offset: int, seed: int = 1, drop: int = 0) -> tuple[list[dict], dict]:
+def make(ranks: int, steps: int, late: int, offset: int, seed: int = 1, drop: int = 0, named: str = "",
+         late_steps: range | None = None) -> tuple[list[dict], dict]:
+    """`named`: each step is a range of that name, "%" being its number; `late_steps`: `late` is late only in those."""
     rng = random.Random(seed)
+    begins, table = [], []  # of each step: its moment, and of each rank compute, exposed communication, time on the GPU
     offsets = [0] + [rng.randrange(-offset, offset + 1) for _ in range(ranks - 1)]
     events: list[list[dict]] = [[] for _ in range(ranks)]
     waiting = [0] * ranks
@@ -36,12 +39,16 @@ def make(ranks: int, steps: int, late: int, offset: int, seed: int = 1, drop: in
     now, correlation = 1_000_000_000, 0
     for step in range(steps):
         free = [now] * ranks
+        slow = late if late_steps is None or step in late_steps else -1
+        begins.append(now - 6000)
+        table.append([[0, 0, -now] for _ in range(ranks)])
         for kind, count in (("allreduce", 1 << 20), ("_allgather_base", 1 << 16)):
             for r in range(ranks):
-                work = 400_000 + rng.randrange(20_000) + (300_000 if r == late and kind == "allreduce" else 0)
+                work = 400_000 + rng.randrange(20_000) + (300_000 if r == slow and kind == "allreduce" else 0)
                 correlation += 1
-                name = "slow_kernel(float*)" if r == late and kind == "allreduce" else "compute_kernel(float*)"
+                name = "slow_kernel(float*)" if r == slow and kind == "allreduce" else "compute_kernel(float*)"
                 events[r] += kernel(name, free[r] + offsets[r], free[r] + work + offsets[r], 7, correlation)
+                table[step][r][0] += work
                 free[r] += work + 1000
             order = sorted(range(ranks), key=lambda r: free[r])
             end = free[order[-1]] + 150_000 + rng.randrange(5000)
@@ -51,14 +58,21 @@ def make(ranks: int, steps: int, late: int, offset: int, seed: int = 1, drop: in
             for r in range(ranks):
                 correlation += 1
                 waiting[r] += free[order[-1]] - free[r]
+                table[step][r][1] += end - free[r]
                 events[r] += kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)" if kind == "allreduce" else
                                     "ncclDevKernel_AllGather_RING_LL(ncclDevComm*)", free[r] + offsets[r], end + offsets[r], 20, correlation,
                                     **{"Collective name": kind, "In msg nelems": count, "Out msg nelems": count * (1 if kind == "allreduce" else ranks),
                                        "Group size": ranks, "dtype": "Float", "Process Group Name": "0"})
             free = [end + 2000] * ranks
+        for r in range(ranks):
+            table[step][r][2] += end
         now = free[0] + 10_000
     traces = []
+    walls = [b - a for a, b in zip(begins, begins[1:])] + [now - begins[-1]]
     for r in range(ranks):
+        if named:
+            events[r] += [{"ph": "X", "cat": "user_annotation", "name": named.replace("%", str(i)), "pid": 7, "tid": 7,
+                           "ts": (begin + offsets[r]) / 1000, "dur": (walls[i] - (1 if i + 1 < steps else 0)) / 1000} for i, begin in enumerate(begins)]
         cut = sorted(events[r], key=lambda e: e["ts"])
         if drop and r % 2:  # such a rank began to record later
             cut = cut[drop:]
@@ -66,7 +80,8 @@ def make(ranks: int, steps: int, late: int, offset: int, seed: int = 1, drop: in
                        "deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3", "totalGlobalMem": 85 << 30, "numSms": 132}],
                        "baseTimeNanoseconds": 0, "traceEvents": cut})
     best = max(delay, key=lambda r: delay[r])
-    return traces, {"offsets": offsets, "waiting": waiting, "delay": delay, "late": lates, "latest": best if delay[best] else None}
+    return traces, {"offsets": offsets, "waiting": waiting, "delay": delay, "late": lates, "latest": best if delay[best] else None, "walls": walls,
+                    "steps": table}
 
 
 def main() -> None:

@@ -116,6 +116,59 @@ class Ranks(LpoCase):
         row = next(r for r in self.report(traces)["rank_regions"] if r["path"] == "step")
         self.assertEqual((row["max_rank"], row["odd_ranks"]), (3, [3]))
 
+    def check_steps(self, steps: dict, truth: dict, first: int = 0) -> None:
+        for r, row in enumerate(steps["rows"]):
+            self.assertEqual((row["rank"], row["wall_ns"]), (r, truth["walls"][first:]))
+            for key, at in (("compute_ns", 0), ("exposed_communication_ns", 1)):
+                self.assertEqual(row[key], [step[r][at] for step in truth["steps"][first:]], (r, key))
+            self.assertEqual(row["idle_ns"], [s[r][2] - s[r][0] - s[r][1] for s in truth["steps"][first:]])
+
+    def test_ranks_and_steps(self) -> None:
+        traces, truth = make_ranks.make(8, 20, late=5, offset=HOUR, named="ProfilerStep#%", late_steps=range(4, 7))
+        document = self.report(traces)
+        steps = document["rank_steps"]
+        self.assertEqual((steps["numbered"], steps["steps"], steps["steps_per_column"], steps["left_out"]), (True, 20, 1, 0))
+        self.check_steps(steps, truth)
+        self.assertEqual([(c["first"], c["odd_rank"], c["odd_part"]) for c in steps["columns"] if c["odd_rank"] is not None],
+                         [(i, 5, "compute") for i in range(4, 7)])
+        for i, c in enumerate(steps["columns"]):
+            compute = sorted(truth["steps"][i][r][0] for r in range(8))
+            self.assertEqual((c["first"], c["last"], c["compute_ns"]), (i, i, compute[4]))
+            if c["odd_rank"] is not None:
+                self.assertEqual(c["odd_ns"], truth["steps"][i][5][0] - compute[4])
+        self.assertEqual(document["ranks"]["latest"]["rank"], 5)
+
+    def test_steps_without_numbers_are_matched_by_the_clock(self) -> None:
+        """every second rank began to record three steps later; its first step is the fourth of the others"""
+        traces, truth = make_ranks.make(4, 12, late=-1, offset=HOUR, named="train_step")
+        for r in (1, 3):
+            steps = sorted((e for e in traces[r]["traceEvents"] if e["name"] == "train_step"), key=lambda e: e["ts"])
+            traces[r]["traceEvents"] = [e for e in traces[r]["traceEvents"] if e["ts"] >= steps[3]["ts"]]
+        steps = self.report(traces)["rank_steps"]
+        self.assertEqual((steps["numbered"], steps["steps"], steps["left_out"]), (False, 12, 0))
+        for r, row in enumerate(steps["rows"]):
+            lost = 3 if r % 2 else 0
+            self.assertEqual(row["steps"], [0] * lost + [1] * (12 - lost))
+            self.assertEqual(row["compute_ns"], [None] * lost + [step[r][0] for step in truth["steps"][lost:]])
+
+    def test_many_steps_are_folded_and_none_is_lost(self) -> None:
+        """2 ranks have 16,384 columns at most: 40,000 steps are three in a column"""
+        count, traces = 40_000, []
+        for r in range(2):
+            events = [{"ph": "X", "cat": "user_annotation", "name": "train_step", "pid": 7, "tid": 7, "ts": 10 * i, "dur": 5 + i % 3}
+                      for i in range(count)]
+            events += make_ranks.kernel("k(float*)", 10_000, 11_000, 7, 1)
+            traces.append({"distributedInfo": {"rank": r, "world_size": 2}, "deviceProperties": [{"id": 0, "name": "H100"}], "traceEvents": events})
+        steps = self.report(traces)["rank_steps"]
+        self.assertEqual((steps["steps"], steps["steps_per_column"], len(steps["columns"])), (count, 3, -(-count // 3)))
+        for row in steps["rows"]:
+            self.assertEqual((sum(row["steps"]), sum(row["wall_ns"])), (count, 10_000 * (count - 1) + 1000 * (5 + (count - 1) % 3)))
+            self.assertEqual(len(row["wall_ns"]), len(steps["columns"]))
+
+    def test_one_rank_has_no_table_of_steps(self) -> None:
+        traces, _ = make_ranks.make(2, 5, late=-1, offset=HOUR, named="ProfilerStep#%")
+        self.assertNotIn("rank_steps", self.report(traces[:1]))
+
     def test_one_rank_and_ranks_without_collectives_have_no_chapter(self) -> None:
         traces, _ = make_ranks.make(2, 5, late=-1, offset=HOUR)
         self.assertNotIn("ranks", self.report(traces[:1]))
@@ -132,6 +185,18 @@ class Ranks(LpoCase):
             text = f.read()
         self.assertIn("Rank 1 is late most: it came last to ", text)
         self.assertIn("slow_kernel", text[text.index("Rank 1 is late most"):][:400])
+
+    def test_the_chapter_names_the_rank_above_the_others(self) -> None:
+        traces, _ = make_ranks.make(4, 10, late=1, offset=HOUR, named="ProfilerStep#%", late_steps=range(2, 4))
+        self.report(traces)
+        done = self.lpo("report", "-o", "out", *(f"trace{i}.json" for i in range(4)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.cwd, "out", "report.md"), encoding="utf-8") as f:
+            text = f.read()
+        self.assertIn("Rank 1 is above the others most often, in 2 of 10 steps.", text)
+        self.assertRegex(text, r"\| [23] \|.*rank 1, compute \+")
+        with open(os.path.join(self.cwd, "out", "figures", "rank_steps.svg"), encoding="utf-8") as f:
+            self.assertEqual(f.read().count("<title>rank 1, "), 10)
 
     def real(self, name: str) -> dict:
         path = os.path.join(SHARED, name)

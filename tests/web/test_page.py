@@ -17,9 +17,10 @@ import unittest
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(os.environ.get("LPO_SOURCE_ROOT") or pathlib.Path(__file__).resolve().parents[2])
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/web"), str(ROOT / "tests/trace")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/web"), str(ROOT / "tests/trace"), str(ROOT / "tests/analysis")]
 import browser  # noqa: E402
 import lpoc  # noqa: E402
+import make_ranks  # noqa: E402
 import tap  # noqa: E402
 from lpo_case import LpoCase  # noqa: E402
 
@@ -420,6 +421,31 @@ class Page(LpoCase):
         self.assertEqual({r["scope"]: r["differs"] for r in rows}["rank:3/device:0"], "compute +2 ms, idle -2 ms")
         self.assertEqual(rows[0]["scope"], "rank:3/device:0")  # a short page keeps the first rows
         self.assertEqual({r["scope"]: r["differs"] for r in rows}["rank:1/device:0"], "")
+
+    def test_steps_of_ranks_are_a_heat_map(self):
+        """every cell is reached by keys, and says the numbers of report.json; the text below a heading stays with it"""
+        traces, _ = make_ranks.make(4, 6, late=2, offset=10**9, named="ProfilerStep#%", late_steps=range(3, 4))
+        for r, trace in enumerate(traces):
+            (pathlib.Path(self.cwd) / f"rank{r}.json").write_text(json.dumps(trace))
+        page, report = self.make(pathlib.Path(self.cwd))
+        self.browser.open(page)
+        self.assertEqual(self.browser.errors(), [])
+        said = "return document.querySelector('.heat [role=status]').textContent"
+        self.browser.run("document.querySelector('.heat canvas').focus()")
+        self.browser.keys("\ue014")
+        for row in report["rank_steps"]["rows"]:
+            for i, step in enumerate(report["rank_steps"]["columns"]):
+                text = self.browser.run(said)
+                self.assertIn(f"rank {row['rank']}, step {step['first']}:", text)
+                for part, key in (("wall", "wall_ns"), ("compute", "compute_ns"), ("idle", "idle_ns")):
+                    shown = re.search(rf"{part} ([\d.]+)\s(ns|us|ms)", text)
+                    self.assertAlmostEqual(float(shown[1]) * {"ns": 1, "us": 1e3, "ms": 1e6}[shown[2]] / row[key][i], 1, 3)
+                self.browser.keys("\ue014")  # right
+            self.browser.keys("\ue011")  # home
+            self.browser.keys("\ue015")  # down
+        self.assertIsNone(self.browser.run("return document.getElementById('figure-rank_steps')"))
+        heads = self.browser.run("return [...document.querySelectorAll('#ranks > h3')].map(h => [h.textContent, h.nextElementSibling.tagName])")
+        self.assertEqual(heads, [["Ranks \u00d7 steps", "P"], ["Who waits for whom", "P"], ["Regions over ranks", "P"]])
 
     def test_collectives_have_size_and_bandwidth(self):
         page, report = self.ranks()

@@ -317,6 +317,28 @@ static void roofs_have_their_rates(void **state)
     assert_non_null(strstr(out.at, ">compute 48 TFLOP/s</text>"));
 }
 
+/* From the least to the most; a hostile label is text, a cell beyond all bounds is not drawn. */
+static void heat_has_a_cell_for_each_point(void **state)
+{
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("run", "t");
+    struct lpo_figure *f = lpo_doc_figure(doc, "heat", "Heat", LPO_FIG_HEAT);
+    LPO_STR out = { 0 };
+
+    (void)state;
+    f->y_title = "ns";
+    assert_false(lpo_writer_svg.draw(f, &out));
+    lpo_doc_figure_point(f, "3", "<b>", 0, 1000);
+    lpo_doc_figure_point(f, "4", "<b>", 1, 3000);
+    lpo_doc_figure_point(f, "3", "rank 1", 0, 2000);
+    lpo_doc_figure_point(f, "9", "rank 1", 1e300, 2000);
+    lpo_doc_figure_point(f, "9", "rank 1", 1, NAN);
+    assert_true(lpo_writer_svg.draw(f, &out));
+    assert_non_null(strstr(out.at, "fill=\"#ddebff\"><title>&lt;b&gt;, 3: 1 us</title>"));
+    assert_non_null(strstr(out.at, "fill=\"#032f62\"><title>&lt;b&gt;, 4: 3 us</title>"));
+    assert_non_null(strstr(out.at, "<title>rank 1, 3: 2 us</title>"));
+    assert_null(strstr(out.at, "rank 1, 9"));
+}
+
 /* A page of limited length: every table gives up rows, one that must be whole does not. */
 static void markdown_keeps_to_its_length(void **state)
 {
@@ -500,6 +522,7 @@ int main(void)
     UNIT_TEST(&u, the_table_of_writers_is_whole);
     UNIT_TEST(&u, every_writer_writes_its_files);
     UNIT_TEST(&u, roofs_have_their_rates);
+    UNIT_TEST(&u, heat_has_a_cell_for_each_point);
     UNIT_TEST(&u, markdown_keeps_to_its_length);
     UNIT_TEST(&u, long_pages_leave_out_details);
     UNIT_TEST(&u, wide_tables_fit);

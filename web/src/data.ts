@@ -22,6 +22,7 @@ export interface LimitRow {
 }
 export interface Stage { name: string; at_ns: number; ns: number }
 interface RawChart { chapter: string; title: string; unit: string; clock: "trace" | "unix" | "other"; lines: (Packed & { scope: string; count: number; seen: number; per_unit: number })[] }
+export interface RankSteps extends Packed { ranks: number[]; columns: [number, number][]; parts: string[] }
 export interface Raw {
   kernels?: Kernel[]; kernels_left_out?: number; wall?: Wall[]; findings?: Finding[]; verdict?: string | null; cautions?: { id: string; title: string }[];
   coverage?: Coverage; notes?: { level: string; text: string }[]; limits?: { regions?: LimitRow[] };
@@ -29,6 +30,7 @@ export interface Raw {
   shapes?: number[][];
   counters?: { metrics: { name: string; unit: string | null }[]; left_out: number; regions: { row: number; values: (number | null)[] }[] };
   charts?: RawChart[]; stages?: Stage[];
+  rank_steps?: RankSteps;
   strip?: Packed & { zero_ns: number; span_ns: number; step_ns: number; lanes: Lane[]; operations: number; left_out: number };
 }
 
@@ -126,6 +128,18 @@ export async function operations(data: Raw): Promise<Operations[]> {
     }
     return o;
   });
+}
+
+/** The steps of one column on one rank: ns of each part of one step, null where it is not known. */
+export interface HeatCell { steps: number; ns: (number | null)[] }
+
+export async function rankSteps(d: RankSteps): Promise<HeatCell[]> {
+  const r = await unpack(d.packed), cells: HeatCell[] = [];
+  for (let i = 0; i < d.ranks.length * d.columns.length; i++) {
+    const steps = r.next(), onGpu = r.next();
+    cells.push({ steps, ns: d.parts.map((_, part) => (part === 0 ? steps : onGpu) ? r.signed() : null) });
+  }
+  return cells;
 }
 
 /** A quantity of one GPU over time: value[i] from at[i] on, null where it is not known. */

@@ -9,6 +9,7 @@ import { kernelTable } from "./kernels";
 import { figures } from "./figures";
 import { Strip } from "./strip";
 import { drawCharts } from "./charts";
+import { heat } from "./heat";
 import { collectives, ranks } from "./ranks";
 import { address, addressOf, hideUnknown, sortable } from "./tables";
 
@@ -44,6 +45,7 @@ async function start(): Promise<void> {
   kernelTable(data, lanes, trees);
   linkFindings(data, trees, window.lpo.strip);
   ranks(data);
+  await heat(data);
   collectives();
   drawCharts(data, await charts(data), window.lpo.strip);
   figures();

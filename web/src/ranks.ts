@@ -34,9 +34,12 @@ export function ranks(data: Raw): void {
   });
   const table = el("table", { id: "table-beside", class: "besides" }, el("caption", {}, "Each part on one scale; the line is the median, a frame marks what differs from it by 5 % of the span"), el("thead", {}, head), body);
   const text = el("details", {}, el("summary", {}, "The same as text and tables"));
-  text.append(...[...section.childNodes].filter((n) => !(n instanceof HTMLHeadingElement)));
-  section.append(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Ranks beside each other" }, table), text);
-  if (walls.length > MOST) section.append(el("p", { class: "note" }, `${walls.length - MOST} more are in report.json.`));
+  // up to the next heading: what follows it is another matter
+  const nodes = [...section.childNodes], next = nodes.findIndex((n) => n instanceof HTMLHeadingElement && n.tagName === "H3"), after = next < 0 ? null : nodes[next];
+  text.append(...nodes.slice(0, next < 0 ? nodes.length : next).filter((n) => !(n instanceof HTMLHeadingElement)));
+  const put = (...all: HTMLElement[]) => all.forEach((e) => section.insertBefore(e, after));
+  put(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Ranks beside each other" }, table), text);
+  if (walls.length > MOST) put(el("p", { class: "note" }, `${walls.length - MOST} more are in report.json.`));
 }
 
 /** In the table of collectives: exposed time as a part of the time. */

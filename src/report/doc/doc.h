@@ -100,13 +100,15 @@ void lpo_doc_row_unknown(struct lpo_table *t); /* any column */
 
 enum lpo_note_level { LPO_NOTE_INFO, LPO_NOTE_WARNING };
 
-/* STACKED: points with one label are one bar, laid end to end. LINES: y over x as a curve. */
+/* STACKED: points with one label are one bar, laid end to end. LINES: y over x as a curve. HEAT: a
+ * cell at column x of the row `label`, as dark as y; `series` is the name of its column. */
 enum lpo_figure_kind {
     LPO_FIG_BARS,
     LPO_FIG_SCATTER,
     LPO_FIG_LANES,
     LPO_FIG_STACKED,
-    LPO_FIG_LINES
+    LPO_FIG_LINES,
+    LPO_FIG_HEAT
 };
 
 struct lpo_point {

@@ -92,6 +92,7 @@ struct lpo_doc *lpo_report_page_doc(const struct lpo_rundir *d, const struct lpo
         lpo_report_put_coverage(doc->data, s->analysis);
         lpo_report_put_notes(doc->data, s->analysis, s->select);
         lpo_report_put_wall(doc->data, s->analysis);
+        lpo_page_put_rank_steps(doc->data, s->analysis);
         lpo_page_put_shapes(doc->data, s->analysis, &kernels);
         lpo_page_put_counters(doc->data, s->analysis, regions);
         zero_ns = lpo_page_put_strip(doc->data, s->analysis, &kernels, regions);

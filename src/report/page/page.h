@@ -31,6 +31,9 @@
  *               value, less that of the point before. Zero is that of the strip for the clock
  *               "trace", else the first point of all charts with that clock.
  *     stages    [{name, at_ns, ns}]: when stages ran, from the zero of the clock "unix".
+ *     rank_steps   { ranks: [...], columns: [[first, last], …], parts: [...], packed }: ranks ×
+ *               steps. Per cell, rank after rank: steps (0: none), of them with GPU work (0: wall
+ *               time alone follows, where there are steps), then ns of each part, of one step.
  *
  * `packed` is util/pack.h's text. Bounds keep a page below 5 MB, whatever the trace. */
 #pragma once
@@ -64,6 +67,8 @@ void lpo_page_put_shapes(struct lpo_record *to, const struct lpo_analysis *a,
 /* Nothing where no counters were measured. */
 void lpo_page_put_counters(struct lpo_record *to, const struct lpo_analysis *a,
                            const uint32_t *regions);
+/* Nothing where fewer than two ranks have steps. */
+void lpo_page_put_rank_steps(struct lpo_record *to, const struct lpo_analysis *a);
 /* Nothing where the run has nothing over time. `strip_zero_ns` is the zero of the strip, or
  * LPO_NO_TIME. */
 void lpo_page_put_charts(struct lpo_record *to, const struct lpo_rundir *d,
