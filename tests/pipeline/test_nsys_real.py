@@ -13,12 +13,13 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 import tap  # noqa: E402
-from lpo_case import LpoCase  # noqa: E402
+from lpo_case import LPO, LpoCase  # noqa: E402
 
 ON = ["pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false", "pipeline.native.enable=false", "pipeline.torch_profiler.enable=false",
       "pipeline.nsys.enable=true", "pipeline.nsys.trace=[nvtx,osrt]", "run.repeats=2", "run.warmup=0",
       "infer.max_new_tokens=3", "infer.prompt_tokens=4", "model.layers=1"]
 GATED = ["pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode"]
+CAPTURE = "pipeline.nsys.capture."
 
 
 class Nsys(LpoCase):
@@ -27,6 +28,17 @@ class Nsys(LpoCase):
         self.assertEqual(done.returncode, code, done.stderr)
         return self.stage("nsys")
 
+    def server(self, *words: str) -> dict:
+        """The built-in server and its client, nothing else than nsys."""
+        on = [w for w in ON if not w.startswith("model.")]
+        done = self.lpo("run", "hydra.run.dir=run", *on, "workload=server", "model=toy", "model.layers=1", "model.hidden=64", *words,
+                        timeout=200)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return self.stage("nsys")
+
+    def reports(self) -> list[str]:
+        return sorted(f for f in os.listdir(self.path("nsys")) if f.endswith(".sqlite"))
+
     def visits(self, name: str) -> dict[str, int]:
         """Visits of each region of an export."""
         done = self.lpo("regions", "--json", os.path.join("run", "nsys", name))
@@ -34,7 +46,7 @@ class Nsys(LpoCase):
         return {r["path"]: r["visits"] for r in json.loads(done.stdout)["scopes"][0]["regions"]}
 
     def test_the_whole_program(self) -> None:
-        stage = self.nsys_stage()
+        stage = self.nsys_stage("pipeline.nsys.gating_nvtx=false")
         self.assertEqual((stage["state"], stage["notes"]), ("done", []))
         visits = self.visits("run.sqlite")
         self.assertEqual((visits["prefill"], visits["decode"]), (2, 2))
@@ -55,6 +67,46 @@ class Nsys(LpoCase):
     def test_a_range_that_never_came(self) -> None:
         stage = self.nsys_stage("pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decod", code=1)
         self.assertIn("'decod' was never entered", stage["message"])
+
+    def test_the_shared_words_all_calls_of_a_range(self) -> None:
+        self.nsys_stage(CAPTURE + "range=decode", "run.repeats=3")
+        self.assertEqual([self.visits(name)["decode"] for name in self.reports()], [1, 1, 1])
+        self.assertEqual(self.json("report.json")["scopes"][0]["regions"][0]["visits"], 3)
+
+    def test_the_shared_words_later_calls(self) -> None:
+        stage = self.nsys_stage(CAPTURE + "range=decode", CAPTURE + "calls=2-3", "run.repeats=4")
+        self.assertEqual(self.reports(), ["run.2.sqlite", "run.3.sqlite"])
+        self.assertEqual(stage["notes"], ["only these calls of 'decode' were recorded: 2-3"])
+
+    def test_the_shared_words_calls_that_never_came(self) -> None:
+        stage = self.nsys_stage(CAPTURE + "range=decode", CAPTURE + "calls=5-6", code=1)
+        self.assertIn("no report of call 5 or later", stage["message"])
+
+    def test_the_shared_words_a_time(self) -> None:
+        # far more repeats than a second has: what was recorded is a part whatever the machine's speed
+        self.nsys_stage(CAPTURE + "after=1s", CAPTURE + "for=1s", "run.repeats=20000")
+        visits = self.visits("run.sqlite")
+        self.assertNotIn("load", visits)
+        self.assertTrue(0 < visits["decode"] < 20000, visits)
+
+    def test_the_shared_words_a_time_after_the_end(self) -> None:
+        stage = self.nsys_stage(CAPTURE + "after=600s", code=1)
+        self.assertIn("the program ended before the 600 s", stage["message"])
+
+    def test_a_server_under_load(self) -> None:
+        self.assertEqual(self.server("pipeline.nsys.gating_nvtx=false")["notes"], [])
+        visits = self.visits("run.sqlite")
+        self.assertNotIn("load", visits)  # the model was loaded before the window
+        self.assertEqual(visits["step/prefill"], 32)
+
+    def test_calls_of_a_range_under_load(self) -> None:
+        self.server(CAPTURE + "range=decode", CAPTURE + "calls=2")
+        self.assertEqual(self.reports(), ["run.2.sqlite"])
+        self.assertEqual(self.visits("run.2.sqlite")["decode"], 1)
+
+    def test_the_whole_life_of_a_server(self) -> None:
+        self.server("pipeline.nsys.gating_nvtx=false", "workload.server.window.over=all")
+        self.assertIn("load", self.visits("run.sqlite"))
 
 
 def reason_to_skip() -> str | None:

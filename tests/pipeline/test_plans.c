@@ -168,6 +168,24 @@ static const struct plan_case {
       BASE "pipeline: {nsys: {enable: true, capture: {range: window}}}\n",
       { "--capture-range-end=repeat --kill=none", "--nvtx-capture=window@*" },
       NULL },
+    { "nsys: the shared words for later calls: those before are recorded and not kept",
+      BASE "pipeline: {nsys: {enable: true, capture: {range: a, calls: 3-5}}}\n",
+      { "--capture-range-end=repeat:5 --kill=none" },
+      NULL },
+    { "nsys: a server is recorded under load, by a session",
+      "workload: {kind: server, argv: [/bin/echo], server: {load: {argv: [/bin/true]}}}\n"
+      "pipeline: {nsys: {enable: true, trace: [nvtx], gating_nvtx: false, extra_args: "
+      "[--gpu-metrics-device=all, --trace-fork-before-exec=true]}}\n",
+      { "LPO_SERVER_WINDOW_BEGIN='", "nsys\nstart\n--session=lpo-",
+        "\n--gpu-metrics-device=all\n--force-overwrite=true\n--output=",
+        "nsys\nstop\n--session=lpo-", " launch --session-new=lpo-",
+        " --trace=nvtx --trace-fork-before-exec=true " },
+      "--kill" },
+    { "nsys: a server that is recorded whole",
+      "workload: {kind: server, argv: [/bin/echo], server: {load: {argv: [/bin/true]}, window: "
+      "{over: all}}}\npipeline: {nsys: {enable: true, gating_nvtx: false}}\n",
+      { " profile " },
+      "LPO_SERVER_WINDOW" },
     { "nsys: the shared words for a time",
       BASE "pipeline: {nsys: {enable: true, capture: {after: 30s, for: 10s}}}\n",
       { "--delay=30 --duration=10 --kill=none" },
@@ -275,8 +293,6 @@ static const struct refused_case {
 } refused[] = {
     { "nsys: every", "{nsys: {enable: true, capture: {range: a, every: 8}}}",
       "nsys cannot record one call in so many; pipeline.native.capture.every can" },
-    { "nsys: later calls", "{nsys: {enable: true, capture: {range: a, calls: 3-5}}}",
-      "nsys can only begin with the first call: write 1 or 1-5; pipeline.native.capture.calls" },
     { "nsys: wildcards", "{nsys: {enable: true, capture: {range: 'a*'}}}",
       "nsys knows no wildcards" },
     { "nsys: parts of a second", "{nsys: {enable: true, capture: {after: 1500ms}}}",

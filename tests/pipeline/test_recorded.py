@@ -81,6 +81,35 @@ class Nsys(Recorded):
         self.has(*(f"nsys/summary_cuda_gpu_kern_sum.{i}.csv" for i in (1, 2, 3)), "nsys/cmd-export.3.txt")
         self.assertEqual(self.regions("report.json"), {"A": 24, "A/A1": 12, "B": 6, "S": 6, "(outside)": 3})
 
+    def test_calls_that_begin_later_leave_no_report_of_the_first(self) -> None:
+        done = self.replay(*NSYS_ON, "pipeline.nsys.capture.range=decode", "pipeline.nsys.capture.calls=2-3", FAKE_NSYS="qdstrm")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        reports = sorted(f for f in os.listdir(self.path("nsys")) if f.endswith((".nsys-rep", ".qdstrm", ".sqlite")))
+        self.assertEqual(reports, ["run.2.nsys-rep", "run.2.sqlite", "run.3.nsys-rep", "run.3.sqlite"])
+        self.assertEqual(self.stage("nsys")["notes"], ["only these calls of 'decode' were recorded: 2-3"])
+        self.assertIn("only these calls of 'decode' were recorded: 2-3", self.text("report.md"))
+
+    def test_a_time_that_the_program_did_not_reach(self) -> None:
+        done = self.replay(*NSYS_ON, "pipeline.nsys.capture.after=30s", FAKE_NSYS="none")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the program ended before the 30 s of pipeline.nsys.capture.after had passed", self.stage("nsys")["message"])
+
+    def server(self, **env: str) -> subprocess.CompletedProcess:
+        return self.replay(*(w for w in NSYS_ON if not w.startswith("model")), "workload=server", "workload.server.load.argv=[echo,loading]",
+                           "workload.server.ready.url=null", "workload.server.ready.log=up", "pipeline.nsys.gating_nvtx=false",
+                           "--", "sh", "-c", "echo up; exec sleep 100", **env)
+
+    def test_a_server_is_recorded_under_load_alone(self) -> None:
+        done = self.server(FAKE_NSYS="qdstrm")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = self.text("workload/nsys/stdout.log")
+        self.assertRegex(out, r"up\nnsys start (lpo-[0-9a-f]{16})\nloading\nnsys stop \1\n")
+        self.has("nsys/run.nsys-rep", "nsys/run.sqlite")
+
+    def test_a_session_that_does_not_begin_is_a_note(self) -> None:
+        self.server(FAKE_NSYS="refused")
+        self.assertIn("nsys start failed: exit code 3", self.stage("nsys")["notes"])
+
     def test_summaries_hold_nothing_but_the_table(self) -> None:
         self.assertEqual(self.replay(*NSYS_ON).returncode, 0)
         with open(self.path("nsys/summary_cuda_gpu_kern_sum.csv"), encoding="utf-8") as f:

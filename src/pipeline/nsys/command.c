@@ -6,6 +6,7 @@
 
 #include "pipeline/stage.h"
 #include "region/pattern/pattern.h"
+#include "run/workload/server.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -71,7 +72,9 @@ static bool may_exist(struct lpo_stage_ctx *ctx, const char *capture, const char
  * asked then. */
 struct window {
     const char *capture, *end; /* NULL: no range is chosen */
+    int64_t first_call;
     const char *delay, *duration;
+    const char *recorded; /* a sentence about it; NULL: nothing was chosen */
 };
 
 /* nsys begins at once or after whole seconds. */
@@ -89,23 +92,23 @@ static int seconds(struct lpo_arena *a, const char *key, int64_t ns, const char 
                     key, key);
 }
 
-/* Which calls: each is a report of its own, from the first on. */
+/* Which calls: each is a report of its own. nsys begins with the first; the stage removes those
+ * before first_call. */
 static int calls(struct lpo_arena *a, const struct lpo_capture_words *c, struct window *out,
                  struct lpo_err *err)
 {
-    int64_t first, last;
+    int64_t last;
 
-    if (lpo_pipeline_capture_calls("nsys", c->calls, &first, &last, err) < 0)
+    if (lpo_pipeline_capture_calls("nsys", c->calls, &out->first_call, &last, err) < 0)
         return err->code;
-    if (first > 1)
-        return lpo_fail(err, LPO_E_CONFIG,
-                        "pipeline.nsys.capture.calls is '%s', and nsys can only begin with the "
-                        "first call: write 1 or 1-%lld; pipeline.native.capture.calls can begin "
-                        "later",
-                        c->calls, (long long)(last ? last : first));
     out->end = last == 1 ? "stop"
                : last    ? lpo_arena_printf(a, "repeat:%lld", (long long)last)
                          : "repeat";
+    if (c->calls)
+        out->recorded =
+            lpo_arena_printf(a, "only these calls of '%s' were recorded: %s", c->range, c->calls);
+    else if (c->range)
+        out->recorded = lpo_arena_printf(a, "only calls of '%s' were recorded", c->range);
     return 0;
 }
 
@@ -118,6 +121,11 @@ static int choose_window(struct lpo_arena *a, const struct lpo_capture_words *c,
         seconds(a, "after", c->after_ns, &out->delay, err) < 0 ||
         seconds(a, "for", c->for_ns, &out->duration, err) < 0 || calls(a, c, out, err) < 0)
         return err->code;
+    if (out->delay || out->duration)
+        out->recorded = lpo_arena_printf(
+            a, "only a part was recorded: from %s s after the start, %s%s",
+            out->delay ? out->delay : "0", out->duration ? out->duration : "to the end",
+            out->duration ? " s long" : "");
     if (!c->range)
         return 0;
     if (out->delay || out->duration)
@@ -152,6 +160,7 @@ static void set_gate(struct lpo_stage_ctx *ctx, const struct window *w, struct l
         range = "nvtx";
     c->delay = w->delay;
     c->duration = w->duration;
+    c->recorded = w->recorded;
     if (w->delay || w->duration)
         return;
 
@@ -159,10 +168,12 @@ static void set_gate(struct lpo_stage_ctx *ctx, const struct window *w, struct l
         return;
     if (nvtx && !may_exist(ctx, capture, &near)) {
         lpo_pipeline_stage_drop_gate(ctx, key, capture, near);
+        c->recorded = NULL;
         return;
     }
     c->capture_range = range;
     c->capture_range_end = w->capture ? w->end : s->capture_range_end;
+    c->first_call = w->capture ? w->first_call : 1;
     c->nvtx_capture = nvtx ? capture : NULL;
 }
 
@@ -201,6 +212,9 @@ int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
     if (strstr(out->trace, "cuda"))
         out->cuda_graph_trace = s->cuda_graph_trace;
     set_gate(ctx, &window, out);
+    if (lpo_workload_server_under_load(ctx->config))
+        out->session = lpo_arena_printf(
+            a, "lpo-%016llx", (unsigned long long)lpo_str_hash(out->output, strlen(out->output)));
     return 0;
 }
 
@@ -211,34 +225,123 @@ static void add(struct lpo_arena *a, struct lpo_words *out, const char *flag, co
         lpo_run_words_addf(a, out, "--%s=%s", flag, value);
 }
 
-struct lpo_words lpo_pipeline_nsys_command_words(struct lpo_arena *a,
-                                                 const struct lpo_nsys_command *c)
+/* nsys has two commands where it is switched from outside: `launch` takes what is said to the
+ * program, `start` what is said to the collection; `profile` takes both. */
+enum part { LAUNCH = 1, START = 2, PROFILE = LAUNCH | START };
+
+/* The user's own words: those of `nsys start`, by how they begin; all others go to the program. */
+static bool is_of_start(const char *word)
+{
+    static const char *const names[] = { "--gpu-metrics-", "--gpuctxsw",    "--backtrace",
+                                         "--samples-per",  "--sampling-",   "--event-sampl",
+                                         "--cpu-core-",    "--os-events",   "--ftrace",
+                                         "--nic-metrics",  "--soc-metrics", "--stats",
+                                         "--export",       "--isr",         "--xhv-" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (lpo_str_starts(word, names[i]))
+            return true;
+    return false;
+}
+
+static void add_extra(struct lpo_arena *a, struct lpo_words *out, const struct lpo_nsys_command *c,
+                      enum part part)
+{
+    for (size_t i = 0; i < c->extra.len; i++)
+        if (part & (is_of_start(c->extra.at[i]) ? START : LAUNCH))
+            lpo_run_words_add(a, out, c->extra.at[i]);
+}
+
+static void add_nvtx(struct lpo_arena *a, struct lpo_words *out, const struct lpo_nsys_command *c)
+{
+    if (c->nvtx_capture) {
+        lpo_run_words_addf(a, out, "--nvtx-capture=%s", c->nvtx_capture);
+        /* names pushed as plain text count too, not only registered strings */
+        add(a, out, "env-var", "NSYS_NVTX_PROFILER_REGISTER_ONLY=0");
+    }
+    add(a, out, "nvtx-domain-include", c->nvtx_domain_include);
+    add(a, out, "nvtx-domain-exclude", c->nvtx_domain_exclude);
+}
+
+static void add_sampling(struct lpo_arena *a, struct lpo_words *out,
+                         const struct lpo_nsys_command *c)
+{
+    add(a, out, "sample", c->sample);
+    add(a, out, "cpuctxsw", c->cpuctxsw);
+}
+
+static void add_range(struct lpo_arena *a, struct lpo_words *out, const struct lpo_nsys_command *c)
+{
+    add(a, out, "capture-range", c->capture_range);
+    if (c->capture_range)
+        add(a, out, "capture-range-end", c->capture_range_end);
+}
+
+static struct lpo_words begin_words(struct lpo_arena *a, const struct lpo_nsys_command *c,
+                                    const char *what)
 {
     struct lpo_words out = { 0 };
 
     lpo_run_words_add(a, &out, c->program);
-    lpo_run_words_add(a, &out, "profile");
-    add(a, &out, "trace", c->trace);
-    add(a, &out, "sample", c->sample);
-    add(a, &out, "cpuctxsw", c->cpuctxsw);
-    add(a, &out, "cuda-graph-trace", c->cuda_graph_trace);
-    add(a, &out, "delay", c->delay);
-    add(a, &out, "duration", c->duration);
-    add(a, &out, "capture-range", c->capture_range);
-    if (c->capture_range)
-        add(a, &out, "capture-range-end", c->capture_range_end);
-    if (c->capture_range || c->duration) /* else the program ends with the capture */
-        add(a, &out, "kill", "none");
-    if (c->nvtx_capture) {
-        lpo_run_words_addf(a, &out, "--nvtx-capture=%s", c->nvtx_capture);
-        /* names pushed as plain text count too, not only registered strings */
-        add(a, &out, "env-var", "NSYS_NVTX_PROFILER_REGISTER_ONLY=0");
-    }
-    add(a, &out, "nvtx-domain-include", c->nvtx_domain_include);
-    add(a, &out, "nvtx-domain-exclude", c->nvtx_domain_exclude);
-    for (size_t i = 0; i < c->extra.len; i++)
-        lpo_run_words_add(a, &out, c->extra.at[i]);
+    lpo_run_words_add(a, &out, what);
+    return out;
+}
+
+struct lpo_words lpo_pipeline_nsys_start_words(struct lpo_arena *a,
+                                               const struct lpo_nsys_command *c)
+{
+    struct lpo_words out = begin_words(a, c, "start");
+
+    add(a, &out, "session", c->session);
+    add_sampling(a, &out, c);
+    add_range(a, &out, c);
+    add_extra(a, &out, c, START);
     add(a, &out, "force-overwrite", "true");
     add(a, &out, "output", c->output);
     return out;
+}
+
+struct lpo_words lpo_pipeline_nsys_stop_words(struct lpo_arena *a, const struct lpo_nsys_command *c)
+{
+    struct lpo_words out = begin_words(a, c, "stop");
+
+    add(a, &out, "session", c->session);
+    return out;
+}
+
+static struct lpo_words launch_words(struct lpo_arena *a, const struct lpo_nsys_command *c)
+{
+    struct lpo_words out = begin_words(a, c, "launch");
+
+    add(a, &out, "session-new", c->session);
+    add(a, &out, "trace", c->trace);
+    add(a, &out, "cuda-graph-trace", c->cuda_graph_trace);
+    add_nvtx(a, &out, c);
+    add_extra(a, &out, c, LAUNCH);
+    return out;
+}
+
+static struct lpo_words profile_words(struct lpo_arena *a, const struct lpo_nsys_command *c)
+{
+    struct lpo_words out = begin_words(a, c, "profile");
+
+    add(a, &out, "trace", c->trace);
+    add_sampling(a, &out, c);
+    add(a, &out, "cuda-graph-trace", c->cuda_graph_trace);
+    add(a, &out, "delay", c->delay);
+    add(a, &out, "duration", c->duration);
+    add_range(a, &out, c);
+    if (c->capture_range || c->duration) /* else the program ends with the capture */
+        add(a, &out, "kill", "none");
+    add_nvtx(a, &out, c);
+    add_extra(a, &out, c, PROFILE);
+    add(a, &out, "force-overwrite", "true");
+    add(a, &out, "output", c->output);
+    return out;
+}
+
+struct lpo_words lpo_pipeline_nsys_command_words(struct lpo_arena *a,
+                                                 const struct lpo_nsys_command *c)
+{
+    return c->session ? launch_words(a, c) : profile_words(a, c);
 }

@@ -29,7 +29,10 @@ struct lpo_nsys_command {
     const char *capture_range;     /* NULL: the whole program */
     const char *capture_range_end; /* NULL or empty: the tool's own default */
     const char *nvtx_capture;      /* "Range@Domain", where capture_range is nvtx */
+    const char *session;           /* switched from outside under this name; NULL: it is not */
+    int64_t first_call;            /* reports of the calls before it are not kept; 0, 1: all are */
     const char *delay, *duration;  /* seconds */
+    const char *recorded;          /* what pipeline.nsys.capture chose, for people; NULL: nothing */
     const char *nvtx_domain_include, *nvtx_domain_exclude;
     struct lpo_settings_words extra; /* the user's own, passed as they are */
     const char *output;              /* `output`.nsys-rep */
@@ -39,6 +42,12 @@ struct lpo_nsys_command {
  * pipeline.nsys.capture asks for what nsys cannot do. */
 int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
                               struct lpo_nsys_command *out, struct lpo_err *err);
-/* All words before the program. */
+/* All words before the program: `nsys profile`, or `nsys launch` where the command has a session.
+ */
 struct lpo_words lpo_pipeline_nsys_command_words(struct lpo_arena *a,
                                                  const struct lpo_nsys_command *c);
+/* The commands that begin and end the collection of a session. */
+struct lpo_words lpo_pipeline_nsys_start_words(struct lpo_arena *a,
+                                               const struct lpo_nsys_command *c);
+struct lpo_words lpo_pipeline_nsys_stop_words(struct lpo_arena *a,
+                                              const struct lpo_nsys_command *c);

@@ -12,6 +12,7 @@
 #include "run/child/supervise.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "run/server/server.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -70,13 +71,28 @@ static const struct lpo_stage_check checks[] = {
 
 struct state {
     const char *nsys;
-    const char *temp;            /* where nsys keeps its raw stream */
-    const char *gate;            /* the range that it waits for; NULL: none */
+    const char *temp;   /* where nsys keeps its raw stream */
+    const char *gate;   /* the range that it waits for; NULL: none */
+    const char *delay;  /* seconds until it begins; NULL: at once */
+    int64_t first_call; /* of the gate; the reports of those before it are removed */
+    bool removed_calls;
+    const char *recorded;        /* what pipeline.nsys.capture chose; NULL: nothing */
     size_t profile;              /* index of the main step */
     bool exported;               /* the follow-up steps were added */
     size_t last_import;          /* index of the last step that makes a report */
     const char *workload_failed; /* what the program did, when it failed under the profiler */
 };
+
+/* The program that runs the server begins and ends the collection with these commands. */
+static void set_switch(struct lpo_arena *a, struct lpo_step *step, const char *variable,
+                       struct lpo_words words)
+{
+    LPO_STR lines = { 0 };
+
+    for (size_t i = 0; i < words.len; i++)
+        lpo_str_addf(&lines, "%s%s", i ? "\n" : "", words.at[i]);
+    lpo_run_step_env(a, step, variable, lpo_arena_strdup(a, lpo_str_text(&lines)));
+}
 
 static int nsys_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
 {
@@ -95,11 +111,21 @@ static int nsys_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct 
     if (lpo_pipeline_nsys_command(ctx, s->nsys, &command, err) < 0)
         return err->code;
     s->gate = command.nvtx_capture;
+    s->delay = command.delay;
+    s->first_call = command.first_call;
+    s->recorded = command.recorded;
     words = lpo_pipeline_nsys_command_words(ctx->arena, &command);
     lpo_run_step_wrap(ctx->arena, step, &words);
     /* nsys keeps its raw stream in the temporary folder: that stays inside the run, too, because
      * /tmp is often a small disk */
     lpo_run_step_env(ctx->arena, step, "TMPDIR", s->temp);
+    if (command.session) {
+        set_switch(ctx->arena, step, LPO_SERVER_WINDOW_BEGIN,
+                   lpo_pipeline_nsys_start_words(ctx->arena, &command));
+        if (!command.capture_range) /* else nsys ends with the range, and refuses to end twice */
+            set_switch(ctx->arena, step, LPO_SERVER_WINDOW_END,
+                       lpo_pipeline_nsys_stop_words(ctx->arena, &command));
+    }
     return 0;
 }
 
@@ -152,6 +178,19 @@ static const char *named_after(struct lpo_arena *a, const char *what, const char
                *last = strrchr(base, '.');
 
     return first == last ? what : lpo_arena_printf(a, "%s%.*s", what, (int)(last - first), first);
+}
+
+/* nsys can only begin with the first call of a range: what was not asked for goes, before it costs
+ * an import. The number is that in run.<number>.nsys-rep. */
+static void remove_earlier_calls(struct lpo_stage_ctx *ctx, struct state *s)
+{
+    const char **files;
+    size_t n = s->first_call > 1 ? find_files(ctx, "run.[0-9]*.*", &files) : 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (strtoll(lpo_path_base(files[i]) + strlen("run."), NULL, 10) < s->first_call &&
+            unlink(files[i]) == 0)
+            s->removed_calls = true;
 }
 
 static void add_importer(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *importer,
@@ -272,8 +311,10 @@ static int nsys_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t
         *err = (struct lpo_err){ 0 };
         rc = 0; /* there may be a report nevertheless: collect() looks */
     }
-    if (i == s->profile)
+    if (i == s->profile) {
+        remove_earlier_calls(ctx, s);
         add_importers(ctx, steps, s);
+    }
     if (i >= s->last_import)
         add_follow_ups(ctx, steps, s);
     return rc;
@@ -303,6 +344,16 @@ static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct 
         return lpo_fail(err, LPO_E_CHILD, "nsys made no report: %s: %s", m->meaning, m->remedy);
     if (s->workload_failed)
         return lpo_fail(err, LPO_E_CHILD, "%s; nsys made no report", s->workload_failed);
+    if (s->removed_calls)
+        return lpo_fail(err, LPO_E_CHILD,
+                        "nsys made no report of call %lld or later: '%s' was entered fewer times "
+                        "than that. Set pipeline.nsys.capture.calls to earlier ones",
+                        (long long)s->first_call, s->gate);
+    if (s->delay)
+        return lpo_fail(err, LPO_E_CHILD,
+                        "nsys made no report: the program ended before the %s s of "
+                        "pipeline.nsys.capture.after had passed",
+                        s->delay);
     if (s->gate)
         return lpo_fail(
             err, LPO_E_CHILD,
@@ -323,6 +374,8 @@ static int nsys_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     if (find_reports(ctx, &files) == 0)
         return explain_no_report(ctx, s, err);
     remove_streams(ctx);
+    if (s->recorded)
+        lpo_run_manifest_note(ctx->manifest, ctx->record, "%s", s->recorded);
     if (find_files(ctx, "*.qdstrm", &files) > 0)
         lpo_run_manifest_note(ctx->manifest, ctx->record,
                               "%s could not be imported, see import*.err.log", files[0]);

@@ -35,7 +35,8 @@ static void leave_profilers_out(void)
         char name[80] = "";
         size_t len = strcspn(*e, "=");
 
-        if (lpo_str_starts(*e, "LPO_COLLECT_") && len < sizeof name) {
+        if ((lpo_str_starts(*e, "LPO_COLLECT_") || lpo_str_starts(*e, "LPO_SERVER_WINDOW_")) &&
+            len < sizeof name) {
             memcpy(name, *e, len);
             unsetenv(name); /* moves the ones behind it to here */
         } else {

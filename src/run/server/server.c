@@ -30,12 +30,13 @@ enum { TURN_MS = 20 };
 
 static const int64_t probe_ns = 5000000000; /* a health check that takes longer is no answer */
 static const int64_t between_probes_ns = 100000000;
-static const int64_t client_grace_ns = 5000000000; /* between TERM and KILL */
+static const int64_t switch_limit_ns = 300000000000; /* a profiler may have much to write */
+static const int64_t client_grace_ns = 5000000000;   /* between TERM and KILL */
 
 struct driver {
     struct lpo_arena *a;
     struct lpo_server_plan plan;
-    struct lpo_server_process server, client;
+    struct lpo_server_process server, client, switcher;
     struct lpo_server_window window;
     struct lpo_server_record record;
     struct lpo_http http;
@@ -45,13 +46,14 @@ struct driver {
     const char *last_why; /* of the last failure */
     const char *line;     /* the server's last, where it ended by itself; NULL */
     int signals;
+    int64_t opened_ns; /* when the window was open: a profiler's switch takes its time; monotonic */
     bool interrupted;
 };
 
 /* One turn: signals, output, the request under way, processes that ended. */
 static void turn(struct driver *d)
 {
-    struct lpo_server_process *all[] = { &d->server, &d->client };
+    struct lpo_server_process *all[] = { &d->server, &d->client, &d->switcher };
     struct pollfd fds[] = { { .fd = d->signals, .events = POLLIN },
                             { .fd = d->server.out.fd, .events = POLLIN },
                             { .fd = d->server.err.fd, .events = POLLIN },
@@ -67,7 +69,7 @@ static void turn(struct driver *d)
         d->line_seen |= lpo_run_server_output_pump(&d->server.err, d->pattern);
     lpo_run_http_turn(&d->http);
     lpo_run_server_window_turn(&d->window);
-    lpo_run_server_process_reap(all, 2);
+    lpo_run_server_process_reap(all, 3);
 }
 
 static int stopped(struct driver *d, struct lpo_err *err)
@@ -247,11 +249,57 @@ static void post(struct driver *d, const char *text)
     lpo_run_http_close(&d->http);
 }
 
+static void end_client(struct driver *d, struct lpo_server_process *client)
+{
+    while (lpo_run_server_process_lives(client)) {
+        lpo_run_server_process_end(client, SIGTERM, client_grace_ns);
+        turn(d);
+    }
+}
+
+/* The words of a command, one in a line. */
+static struct lpo_words words_of(struct lpo_arena *a, const char *lines)
+{
+    struct lpo_words out = { 0 };
+
+    for (size_t len; *lines; lines += len + (lines[len] == '\n')) {
+        len = strcspn(lines, "\n");
+        lpo_run_words_addf(a, &out, "%.*s", (int)len, lines);
+    }
+    return out;
+}
+
+/* A profiler's own switch, where it has one. Its end is waited for; a failure is a note. */
+static void run_switch(struct driver *d, const char *variable)
+{
+    const char *lines = strcmp(d->plan.window, "load") == 0 ? getenv(variable) : NULL;
+    struct lpo_words words = words_of(d->a, lines ? lines : "");
+    int64_t from = lpo_run_clock_ns();
+    struct lpo_err err = { 0 };
+    LPO_STR how = { 0 };
+
+    if (!words.len)
+        return;
+    if (lpo_run_server_process_start(&d->switcher, &words, false, true, &err) < 0) {
+        lpo_run_server_record_note(&d->record, d->a, "%s", lpo_err_cause(&err));
+        return;
+    }
+    while (!d->switcher.ended && !d->interrupted && lpo_run_clock_ns() - from < switch_limit_ns)
+        turn(d);
+    end_client(d, &d->switcher);
+    lpo_run_server_process_describe(&d->switcher, &how);
+    if (d->switcher.status != 0)
+        lpo_run_server_record_note(&d->record, d->a, "%s %s failed: %s", lpo_path_base(words.at[0]),
+                                   words.len > 1 ? words.at[1] : "", how.at);
+}
+
 static void open_window(struct driver *d)
 {
     if (d->window.open || d->window.over)
         return;
+    run_switch(d, LPO_SERVER_WINDOW_BEGIN);
     lpo_run_server_window_open(&d->window);
+    d->opened_ns = lpo_run_clock_ns();
     post(d, d->plan.begin_url);
 }
 
@@ -261,6 +309,7 @@ static void close_window(struct driver *d)
         return;
     lpo_run_server_window_close(&d->window);
     post(d, d->plan.end_url);
+    run_switch(d, LPO_SERVER_WINDOW_END);
 }
 
 static void follow_window(struct driver *d, int64_t since_ns)
@@ -271,23 +320,15 @@ static void follow_window(struct driver *d, int64_t since_ns)
         return;
     if (since_ns >= p->after_ns)
         open_window(d);
-    if (p->for_ns && since_ns >= p->after_ns + p->for_ns)
+    if (p->for_ns && lpo_run_clock_ns() - d->opened_ns >= p->for_ns)
         close_window(d);
-}
-
-static void end_client(struct driver *d)
-{
-    while (lpo_run_server_process_lives(&d->client)) {
-        lpo_run_server_process_end(&d->client, SIGTERM, client_grace_ns);
-        turn(d);
-    }
 }
 
 /* A client to its end: `what` is "the warm-up" or "the client", `limit` its key. */
 static int run_client(struct driver *d, const struct lpo_words *words, int64_t limit_ns,
                       const char *what, const char *limit, bool load, struct lpo_err *err)
 {
-    int64_t from = lpo_run_clock_ns();
+    int64_t from = lpo_run_clock_ns(), took;
     LPO_STR how = { 0 };
     int rc = 0;
 
@@ -304,9 +345,10 @@ static int run_client(struct driver *d, const struct lpo_words *words, int64_t l
             rc = lpo_fail(err, LPO_E_CHILD, "%s took longer than %.4g s (%s)", what,
                           (double)limit_ns / 1e9, limit);
     }
+    took = lpo_run_clock_ns() - from;
     if (load)
-        close_window(d);
-    end_client(d);
+        close_window(d); /* which may take a profiler seconds */
+    end_client(d, &d->client);
     if (rc < 0)
         return rc;
     lpo_run_server_process_describe(&d->client, &how);
@@ -314,7 +356,7 @@ static int run_client(struct driver *d, const struct lpo_words *words, int64_t l
         d->record.client_end = lpo_arena_strdup(d->a, how.at);
     if (d->client.status != 0)
         return lpo_fail(err, LPO_E_CHILD, "%s failed: %s", what, how.at);
-    *(load ? &d->record.load_ns : &d->record.warmup_ns) = lpo_run_clock_ns() - from;
+    *(load ? &d->record.load_ns : &d->record.warmup_ns) = took;
     return 0;
 }
 

@@ -11,4 +11,9 @@
  * 2 for wrong words; 130 when a signal asked for the end. */
 #pragma once
 
+/* A profiler that is switched from outside: the environment has a command for each end of the
+ * window under load, one word in a line. */
+#define LPO_SERVER_WINDOW_BEGIN "LPO_SERVER_WINDOW_BEGIN"
+#define LPO_SERVER_WINDOW_END   "LPO_SERVER_WINDOW_END"
+
 int lpo_run_server_main(int argc, const char *const *argv);

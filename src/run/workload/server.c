@@ -89,9 +89,10 @@ static int find_program(struct lpo_arena *a, const struct lpo_words *words, cons
 static int check_window(const struct lpo_node *config, const struct lpo_server_plan *p,
                         struct lpo_err *err)
 {
-    static const char *const keys[] = { "pipeline.native.capture.after",
-                                        "pipeline.native.capture.for",
-                                        "pipeline.native.capture.ring" };
+    static const char *const keys[] = {
+        "pipeline.native.capture.after", "pipeline.native.capture.for",
+        "pipeline.native.capture.ring", "pipeline.nsys.capture.after", "pipeline.nsys.capture.for"
+    };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(p->window, "load") == 0 && lpo_settings_duration_ns(config, keys[i]))
@@ -101,6 +102,14 @@ static int check_window(const struct lpo_node *config, const struct lpo_server_p
                             "workload.server.window.over=all",
                             keys[i]);
     return 0;
+}
+
+bool lpo_workload_server_under_load(const struct lpo_node *config)
+{
+    const char *kind = lpo_settings_text(config, "workload.kind");
+    const char *over = lpo_settings_text(config, "workload.server.window.over");
+
+    return kind && over && strcmp(kind, "server") == 0 && strcmp(over, "load") == 0;
 }
 
 int lpo_workload_server_check(struct lpo_arena *a, const struct lpo_node *config,
