@@ -393,6 +393,40 @@ static void processes_apart(void **state)
     assert_int_equal(all->paths.at[1].parts.ns[LPO_PATH_UNEXPLAINED], 40 * US);
 }
 
+/* More launches under way than all changes have room for at once: they are worked out in groups,
+ * and give what the sum of the kernels says. */
+static void launches_far_ahead(void **state)
+{
+    static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
+    enum { LAUNCHES = 60000, NAMES = sizeof names / sizeof *names, KERNEL_US = 100 };
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    LPO_AUTO(lpo_region_tree) tree = NULL;
+    LPO_AUTO(lpo_critical) all = NULL;
+    const struct lpo_critical_path *p;
+
+    t->has_ranges = true;
+    for (int i = 0; i < LAUNCHES; i++)
+        put(t, &(struct event){ KERNEL, names[i % NAMES], 1, i, i + 1, 7,
+                                LAUNCHES + (int64_t)i * KERNEL_US,
+                                LAUNCHES + (int64_t)(i + 1) * KERNEL_US });
+    put(t, &(struct event){ CALL, "cudaDeviceSynchronize", 1, LAUNCHES,
+                            LAUNCHES + (int64_t)LAUNCHES * KERNEL_US + 10 });
+    tree = lpo_region_tree_create(t);
+    all = lpo_critical_create(tree, NULL);
+    p = &all->paths.at[0];
+    assert_true(p->fits);
+    assert_int_equal(p->savings[LPO_PATH_COMPUTE].halved_ns,
+                     (int64_t)LAUNCHES * KERNEL_US / 2 * US);
+    assert_int_equal(p->entries.len, NAMES + 1); /* and the first launch */
+    for (size_t i = 0; i < NAMES; i++) {
+        const struct lpo_critical_entry *e = &p->entries.at[i];
+
+        assert_int_equal(e->ns, (int64_t)LAUNCHES / NAMES * KERNEL_US * US);
+        assert_int_equal(e->saving.removed_ns, e->ns);
+        assert_int_equal(e->saving.halved_ns, e->ns / 2);
+    }
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -404,5 +438,6 @@ int main(void)
     UNIT_TEST(&u, recorded_waits);
     UNIT_TEST(&u, waits_for_what_was_launched_before);
     UNIT_TEST(&u, processes_apart);
+    UNIT_TEST(&u, launches_far_ahead);
     return unit_run(&u);
 }

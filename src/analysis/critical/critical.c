@@ -31,8 +31,13 @@ struct collect {
     size_t first_window, end_window;
     struct lpo_map_pair entry_rows;
     int64_t *region_ns; /* per node, and at the end what lies in none */
-    LPO_VEC(struct critical_slice) slices;
+    /* Stretches of the host, as marks of calls: sweeps want them in order of time, the walk gives
+     * them backwards. Most go from call to call; the others are cut. */
+    uint8_t *on_path;
+    LPO_VEC(struct critical_slice) cut;
 };
+
+enum { BEFORE_CALL = 1, IN_CALL = 2, CUT_BEFORE_CALL = 4, CUT_IN_CALL = 8 };
 
 /* The step that began last before `ns`, or the first. */
 static size_t step_at(const struct collect *c, int64_t ns)
@@ -127,24 +132,51 @@ static void add(struct collect *c, enum lpo_critical_part part, uint32_t name, u
     add_to_steps(c, part, start_ns, end_ns);
 }
 
-static uint32_t launch_of(const struct critical_graph *g, uint32_t call)
+/* The host before a call, or inside it. */
+static struct critical_slice whole_slice(const struct critical_graph *g, uint32_t call,
+                                         bool in_call)
 {
-    return call == LPO_NONE ? LPO_NONE : g->calls.at[call].launch;
+    struct critical_span ns = lpo_critical_times(g, call);
+    struct critical_slice s = { ns.start_ns, ns.end_ns, lpo_critical_thread(g, call), call,
+                                in_call };
+    uint32_t before = g->calls.at[call].before;
+
+    if (!in_call) {
+        s.end_ns = ns.start_ns;
+        if (before != LPO_NONE) {
+            ns = lpo_critical_times(g, before);
+            s.start_ns = ns.end_ns <= s.end_ns ? ns.end_ns : ns.start_ns;
+        }
+    }
+    return s;
+}
+
+static void mark_slice(struct collect *c, const struct critical_stretch *s)
+{
+    struct critical_slice whole = whole_slice(c->g, s->call, s->in_call);
+    bool cut = whole.start_ns != s->start_ns || whole.end_ns != s->end_ns;
+
+    if (cut) {
+        whole.start_ns = s->start_ns;
+        whole.end_ns = s->end_ns;
+        lpo_vec_push(&c->cut, whole);
+        c->on_path[s->call] |= s->in_call ? CUT_IN_CALL : CUT_BEFORE_CALL;
+    } else {
+        c->on_path[s->call] |= s->in_call ? IN_CALL : BEFORE_CALL;
+    }
 }
 
 static void take_stretch(void *ctx, const struct critical_stretch *s)
 {
     struct collect *c = ctx;
     const struct critical_graph *g = c->g;
-    uint32_t name = s->op == LPO_NONE ? LPO_NONE : g->t->gpu_ops.at[g->ops.at[s->op].row].name;
+    uint32_t name = s->op == LPO_NONE ? LPO_NONE : lpo_critical_gpu_op(g, s->op)->name;
 
     c->path->stretches++;
     if (s->part == LPO_PATH_HOST || s->part == LPO_PATH_CALLS)
-        lpo_vec_push(&c->slices,
-                     (struct critical_slice){ s->start_ns, s->end_ns, g->calls.at[s->call].thread,
-                                              s->call, s->in_call });
+        mark_slice(c, s);
     else
-        add(c, s->part, name, launch_of(g, s->call), s->start_ns, s->end_ns);
+        add(c, s->part, name, lpo_critical_launch(g, s->call), s->start_ns, s->end_ns);
 }
 
 static void take_frame(void *ctx, const struct critical_slice *slice, int64_t start_ns,
@@ -152,16 +184,38 @@ static void take_frame(void *ctx, const struct critical_slice *slice, int64_t st
 {
     struct collect *c = ctx;
 
-    add(c, part, name, launch_of(c->g, slice->call), start_ns, end_ns);
+    add(c, part, name, lpo_critical_launch(c->g, slice->call), start_ns, end_ns);
 }
 
-static int by_thread(const void *a, const void *b)
+static int by_call(const void *a, const void *b)
 {
     const struct critical_slice *x = a, *y = b;
 
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
+    if (x->call != y->call)
+        return x->call < y->call ? -1 : 1;
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/* What the host was in during its stretches of the path, thread by thread. */
+static void take_frames(struct collect *c, const struct critical_input *in)
+{
+    struct critical_sweep *sweep = lpo_critical_sweep_create(in, take_frame, c);
+    size_t cut = 0;
+
+    if (c->cut.len)
+        qsort(c->cut.at, c->cut.len, sizeof *c->cut.at, by_call);
+    for (uint32_t i = 0; i < c->g->calls.len; i++)
+        for (int in_call = 0; in_call < 2; in_call++) {
+            struct critical_slice whole;
+
+            if (c->on_path[i] & (in_call ? CUT_IN_CALL : CUT_BEFORE_CALL))
+                lpo_critical_sweep_slice(sweep, &c->cut.at[cut++]);
+            if (!(c->on_path[i] & (in_call ? IN_CALL : BEFORE_CALL)))
+                continue;
+            whole = whole_slice(c->g, i, in_call);
+            lpo_critical_sweep_slice(sweep, &whole);
+        }
+    lpo_critical_sweep_destroy(sweep);
 }
 
 static int by_ns(const void *a, const void *b)
@@ -238,33 +292,21 @@ static void follow_path(const struct critical_graph *g, const struct critical_in
                         const struct lpo_program_steps *steps, struct lpo_critical_path *path)
 {
     struct collect c = { .g = g, .path = path, .steps = steps };
-    struct critical_sweep *sweep;
 
+    c.on_path = lpo_xcalloc(g->calls.len + 1, sizeof *c.on_path);
     c.region_ns = lpo_xcalloc(g->tree->nodes.len + 1, sizeof *c.region_ns);
     find_steps(&c, in->process);
     find_windows(&c, in->process);
     lpo_critical_walk(g, take_stretch, &c);
-    if (c.slices.len)
-        qsort(c.slices.at, c.slices.len, sizeof *c.slices.at, by_thread);
-    sweep = lpo_critical_sweep_create(in, take_frame, &c);
-    for (size_t i = 0; i < c.slices.len; i++)
-        lpo_critical_sweep_slice(sweep, &c.slices.at[i]);
-    lpo_critical_sweep_destroy(sweep);
+    take_frames(&c, in);
     if (path->entries.len)
         qsort(path->entries.at, path->entries.len, sizeof *path->entries.at, by_ns);
     take_regions(&c);
     keep_largest(path);
     lpo_map_pair_free(&c.entry_rows);
-    lpo_vec_free(&c.slices);
+    lpo_vec_free(&c.cut);
+    free(c.on_path);
     free(c.region_ns);
-}
-
-static bool fits(int64_t simulated_ns, int64_t measured_ns)
-{
-    int64_t off =
-        simulated_ns > measured_ns ? simulated_ns - measured_ns : measured_ns - simulated_ns;
-
-    return off <= measured_ns / 100;
 }
 
 static void add_process(struct lpo_critical *out, const struct critical_input *in,
@@ -272,14 +314,10 @@ static void add_process(struct lpo_critical *out, const struct critical_input *i
 {
     struct lpo_critical_path path = { .process = in->process };
     struct critical_graph g;
-    struct critical_times room;
 
     lpo_critical_graph_build(&g, in);
-    room = lpo_critical_times_create(&g);
     path.start_ns = g.start_ns;
     path.end_ns = g.end_ns;
-    path.simulated_ns = lpo_critical_simulate(&g, NULL, &room);
-    path.fits = fits(path.simulated_ns, g.end_ns - g.start_ns);
     path.calls = g.calls.len;
     path.operations = g.ops.len;
     path.recorded_waits = g.recorded_waits;
@@ -289,9 +327,7 @@ static void add_process(struct lpo_critical *out, const struct critical_input *i
     path.usual_launch_ns = g.usual_launch_ns;
     path.usual_gap_ns = g.usual_gap_ns;
     follow_path(&g, in, steps, &path);
-    if (path.fits)
-        lpo_critical_savings(&g, in, &path, &room);
-    lpo_critical_times_free(&room);
+    lpo_critical_savings(&g, in, &path);
     lpo_critical_graph_free(&g);
     lpo_vec_push(&out->paths, path);
 }

@@ -107,8 +107,8 @@ struct lpo_critical {
     LPO_VEC(struct lpo_critical_path) paths; /* of processes with GPU operations, in their order */
 };
 
-/* `steps` may be NULL. Memory: some 60 bytes for each GPU operation and launch of the largest
- * process, while it works. */
+/* `steps` may be NULL. Memory, while it works: some 30 bytes for each GPU operation and launch, and
+ * 4 for each operator and call. */
 struct lpo_critical *lpo_critical_create(const struct lpo_region_tree *tree,
                                          const struct lpo_program_steps *steps);
 void lpo_critical_destroy(struct lpo_critical *c); /* NULL is fine */

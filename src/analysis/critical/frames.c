@@ -18,8 +18,17 @@ struct critical_sweep {
     void *ctx;
     uint32_t thread;                       /* at hand; LPO_NONE: none yet */
     const uint32_t *o, *o_end, *c, *c_end; /* operators and calls that are still to come */
+    int64_t next_ns;                       /* when the first of them opens; INT64_MAX: none does */
     LPO_VEC(struct frame) stack;
 };
+
+static void find_next(struct critical_sweep *s)
+{
+    int64_t o = s->o < s->o_end ? s->t->ops.at[*s->o].start_ns : INT64_MAX;
+    int64_t c = s->c < s->c_end ? s->t->calls.at[*s->c].start_ns : INT64_MAX;
+
+    s->next_ns = o < c ? o : c;
+}
 
 static void begin(struct critical_sweep *s, uint32_t thread)
 {
@@ -31,15 +40,7 @@ static void begin(struct critical_sweep *s, uint32_t thread)
     s->c = in->calls->rows + in->calls->starts[thread];
     s->c_end = in->calls->rows + in->calls->starts[thread + 1];
     s->stack.len = 0;
-}
-
-/* When the next frame opens; INT64_MAX: there is none. */
-static int64_t next_ns(const struct critical_sweep *s)
-{
-    int64_t o = s->o < s->o_end ? s->t->ops.at[*s->o].start_ns : INT64_MAX;
-    int64_t c = s->c < s->c_end ? s->t->calls.at[*s->c].start_ns : INT64_MAX;
-
-    return o < c ? o : c;
+    find_next(s);
 }
 
 static void drop_ended(struct critical_sweep *s, int64_t ns)
@@ -51,7 +52,7 @@ static void drop_ended(struct critical_sweep *s, int64_t ns)
 /* An operator before a call that begins with it: the call is inside. */
 static void open_next(struct critical_sweep *s)
 {
-    int64_t ns = next_ns(s);
+    int64_t ns = s->next_ns;
     struct frame f;
 
     if (s->o < s->o_end && s->t->ops.at[*s->o].start_ns == ns) {
@@ -65,6 +66,7 @@ static void open_next(struct critical_sweep *s)
     }
     drop_ended(s, ns);
     lpo_vec_push(&s->stack, f);
+    find_next(s);
 }
 
 void lpo_critical_sweep_slice(struct critical_sweep *s, const struct critical_slice *slice)
@@ -78,7 +80,7 @@ void lpo_critical_sweep_slice(struct critical_sweep *s, const struct critical_sl
                            LPO_NONE };
         int64_t until = slice->end_ns;
 
-        while (next_ns(s) <= at)
+        while (s->next_ns <= at)
             open_next(s);
         drop_ended(s, at);
         if (s->stack.len) {
@@ -88,7 +90,7 @@ void lpo_critical_sweep_slice(struct critical_sweep *s, const struct critical_sl
                 f = *top;
             until = top->end_ns < until ? top->end_ns : until;
         }
-        until = next_ns(s) < until ? next_ns(s) : until;
+        until = s->next_ns < until ? s->next_ns : until;
         s->each(s->ctx, slice, at, until, f.part, f.name);
         at = until;
     }

@@ -22,11 +22,6 @@ enum {
     SAMPLES = 4096, /* of lags, for a median */
 };
 
-static const struct lpo_gpu_op *gpu_op(const struct critical_graph *g, uint32_t op)
-{
-    return &g->t->gpu_ops.at[g->ops.at[op].row];
-}
-
 enum lpo_critical_part lpo_critical_part_of(const struct critical_graph *g, uint32_t row)
 {
     const struct lpo_gpu_op *w = &g->t->gpu_ops.at[row];
@@ -41,7 +36,7 @@ enum lpo_critical_part lpo_critical_part_of(const struct critical_graph *g, uint
 static uint32_t follows(const struct critical_graph *g, uint32_t last, int64_t start_ns)
 {
     for (int i = 0; last != LPO_NONE && i < LOOKS; i++, last = g->ops.at[last].before) {
-        const struct lpo_gpu_op *w = gpu_op(g, last);
+        const struct lpo_gpu_op *w = lpo_critical_gpu_op(g, last);
         int64_t over = w->end_ns - start_ns;
 
         if (over <= 0 || (over < overlap_ns && over < lpo_trace_gpu_op_ns(w)))
@@ -56,8 +51,8 @@ static uint32_t call_of(const struct critical_graph *g, const struct critical_in
 {
     uint32_t call = w->launch == LPO_NONE ? LPO_NONE : in->call_of[w->launch];
 
-    if (call >= g->calls.len || g->calls.at[call].launch != w->launch ||
-        g->calls.at[call].start_ns > w->start_ns)
+    if (call >= g->calls.len || lpo_critical_launch(g, call) != w->launch ||
+        g->t->launches.at[w->launch].start_ns > w->start_ns)
         return LPO_NONE;
     return call;
 }
@@ -78,8 +73,7 @@ static void add_ops(struct critical_graph *g, const struct critical_input *in)
             lpo_vec_push(&last, LPO_NONE);
         g->without_launch += call == LPO_NONE;
         lpo_vec_push(&g->ops,
-                     (struct critical_op){ .row = in->op_rows[i],
-                                           .before = follows(g, last.at[stream], w->start_ns),
+                     (struct critical_op){ .before = follows(g, last.at[stream], w->start_ns),
                                            .other = LPO_NONE,
                                            .call = call });
         last.at[stream] = (uint32_t)i;
@@ -88,23 +82,23 @@ static void add_ops(struct critical_graph *g, const struct critical_input *in)
     lpo_vec_free(&last);
 }
 
-enum critical_edge lpo_critical_edge(const struct critical_graph *g, const struct critical_op *op,
-                                     int64_t *from_ns)
+enum critical_edge lpo_critical_edge(const struct critical_graph *g, uint32_t i, int64_t *from_ns)
 {
+    const struct critical_op *op = &g->ops.at[i];
     enum critical_edge best = CRITICAL_NO_EDGE;
-    int64_t start_ns = g->t->gpu_ops.at[op->row].start_ns;
+    int64_t start_ns = lpo_critical_gpu_op(g, i)->start_ns;
 
     *from_ns = INT64_MIN;
     if (op->before != LPO_NONE) {
         best = CRITICAL_BEFORE;
-        *from_ns = gpu_op(g, op->before)->end_ns;
+        *from_ns = lpo_critical_gpu_op(g, op->before)->end_ns;
     }
-    if (op->other != LPO_NONE && gpu_op(g, op->other)->end_ns > *from_ns) {
+    if (op->other != LPO_NONE && lpo_critical_gpu_op(g, op->other)->end_ns > *from_ns) {
         best = CRITICAL_OTHER;
-        *from_ns = gpu_op(g, op->other)->end_ns;
+        *from_ns = lpo_critical_gpu_op(g, op->other)->end_ns;
     }
     if (op->call != LPO_NONE) {
-        int64_t ns = lpo_critical_launch_ns(&g->calls.at[op->call], start_ns);
+        int64_t ns = lpo_critical_launch_ns(g, op->call, start_ns);
 
         if (ns > *from_ns) {
             best = CRITICAL_LAUNCH;
@@ -122,7 +116,7 @@ static size_t first_after(const struct critical_graph *g, int64_t ns)
     while (low < high) {
         size_t mid = low + (high - low) / 2;
 
-        if (gpu_op(g, (uint32_t)mid)->start_ns <= ns)
+        if (lpo_critical_gpu_op(g, (uint32_t)mid)->start_ns <= ns)
             low = mid + 1;
         else
             high = mid;
@@ -131,16 +125,16 @@ static size_t first_after(const struct critical_graph *g, int64_t ns)
 }
 
 /* The operation that ended last inside a call and had started before its return; LPO_NONE. */
-static uint32_t ended_in(const struct critical_graph *g, const struct critical_call *c)
+static uint32_t ended_in(const struct critical_graph *g, struct critical_span c)
 {
-    size_t at = first_after(g, c->end_ns);
+    size_t at = first_after(g, c.end_ns);
     uint32_t best = LPO_NONE;
 
     for (size_t i = at; i > 0 && at - i < LOOKS; i--) {
-        const struct lpo_gpu_op *w = gpu_op(g, (uint32_t)i - 1);
+        const struct lpo_gpu_op *w = lpo_critical_gpu_op(g, (uint32_t)i - 1);
 
-        if (w->start_ns < c->end_ns && w->end_ns > c->start_ns && w->end_ns <= c->end_ns &&
-            (best == LPO_NONE || w->end_ns > gpu_op(g, best)->end_ns))
+        if (w->start_ns < c.end_ns && w->end_ns > c.start_ns && w->end_ns <= c.end_ns &&
+            (best == LPO_NONE || w->end_ns > lpo_critical_gpu_op(g, best)->end_ns))
             best = (uint32_t)i - 1;
     }
     return best;
@@ -148,34 +142,35 @@ static uint32_t ended_in(const struct critical_graph *g, const struct critical_c
 
 /* Does the launching call wait for its copy? It ends inside a long call, or takes most of the call:
  * one from pageable memory is sent piece by piece, and the last is under way at the return. */
-static bool waits_for_copy(const struct lpo_gpu_op *w, const struct critical_call *c)
+static bool waits_for_copy(const struct lpo_gpu_op *w, struct critical_span c)
 {
-    int64_t call_ns = c->end_ns - c->start_ns;
+    int64_t call_ns = c.end_ns - c.start_ns;
 
-    if (w->kind != LPO_COPY || w->start_ns < c->start_ns || w->start_ns >= c->end_ns)
+    if (w->kind != LPO_COPY || w->start_ns < c.start_ns || w->start_ns >= c.end_ns)
         return false;
     if (lpo_trace_gpu_op_ns(w) >= call_ns / 2)
-        return w->end_ns <= c->end_ns + LPO_CRITICAL_UNEXPLAINED_NS * 2;
-    return w->end_ns <= c->end_ns && call_ns >= LPO_CRITICAL_UNEXPLAINED_NS;
+        return w->end_ns <= c.end_ns + LPO_CRITICAL_UNEXPLAINED_NS * 2;
+    return w->end_ns <= c.end_ns && call_ns >= LPO_CRITICAL_UNEXPLAINED_NS;
 }
 
 static void find_waits(struct critical_graph *g)
 {
     for (uint32_t i = 0; i < g->ops.len; i++) {
         uint32_t call = g->ops.at[i].call;
+        struct critical_span c;
 
         if (call == LPO_NONE)
             continue;
-        if (waits_for_copy(gpu_op(g, i), &g->calls.at[call]))
+        c = lpo_critical_times(g, call);
+        if (waits_for_copy(lpo_critical_gpu_op(g, i), c))
             g->calls.at[call].waits = i;
-        else if (g->calls.at[call].end_ns - g->calls.at[call].start_ns >= full_ns &&
-                 i >= FULL + first_after(g, g->calls.at[call].start_ns) &&
+        else if (c.end_ns - c.start_ns >= full_ns && i >= FULL + first_after(g, c.start_ns) &&
                  g->calls.at[call].waits == LPO_NONE)
-            g->calls.at[call].waits = ended_in(g, &g->calls.at[call]);
+            g->calls.at[call].waits = ended_in(g, c);
     }
-    for (size_t i = 0; i < g->calls.len; i++)
-        if (g->calls.at[i].launch == LPO_NONE)
-            g->calls.at[i].waits = ended_in(g, &g->calls.at[i]);
+    for (uint32_t i = 0; i < g->calls.len; i++)
+        if (lpo_critical_launch(g, i) == LPO_NONE)
+            g->calls.at[i].waits = ended_in(g, lpo_critical_times(g, i));
 }
 
 static int by_value(const void *a, const void *b)
@@ -193,8 +188,8 @@ static int64_t usual(const struct critical_graph *g, enum critical_edge kind)
     int64_t out = 0, from_ns;
 
     for (size_t i = 0; i < g->ops.len; i += step)
-        if (lpo_critical_edge(g, &g->ops.at[i], &from_ns) == kind)
-            lpo_vec_push(&lags, gpu_op(g, (uint32_t)i)->start_ns - from_ns);
+        if (lpo_critical_edge(g, (uint32_t)i, &from_ns) == kind)
+            lpo_vec_push(&lags, lpo_critical_gpu_op(g, (uint32_t)i)->start_ns - from_ns);
     if (lags.len) {
         qsort(lags.at, lags.len, sizeof *lags.at, by_value);
         out = lags.at[lags.len / 2];
@@ -208,7 +203,7 @@ static bool launched_before(const struct critical_graph *g, const struct critica
                             const struct critical_op *b)
 {
     return a->call == LPO_NONE || b->call == LPO_NONE ||
-           g->calls.at[a->call].start_ns <= g->calls.at[b->call].start_ns;
+           lpo_critical_times(g, a->call).start_ns <= lpo_critical_times(g, b->call).start_ns;
 }
 
 /* It could have started and did not: an operation of another stream that ended meanwhile may be
@@ -217,16 +212,16 @@ static void infer_waits(struct critical_graph *g)
 {
     for (uint32_t i = 0; i < g->ops.len; i++) {
         struct critical_op *op = &g->ops.at[i];
-        const struct lpo_gpu_op *w = gpu_op(g, i);
+        const struct lpo_gpu_op *w = lpo_critical_gpu_op(g, i);
         int64_t from_ns;
-        enum critical_edge edge = lpo_critical_edge(g, op, &from_ns);
+        enum critical_edge edge = lpo_critical_edge(g, i, &from_ns);
         int64_t most = 2 * (edge == CRITICAL_LAUNCH ? g->usual_launch_ns : g->usual_gap_ns);
 
         if (op->other != LPO_NONE || edge == CRITICAL_NO_EDGE ||
             w->start_ns - from_ns <= most + margin_ns)
             continue;
         for (uint32_t k = i; k > 0 && i - k < LOOKS; k--) {
-            const struct lpo_gpu_op *x = gpu_op(g, k - 1);
+            const struct lpo_gpu_op *x = lpo_critical_gpu_op(g, k - 1);
 
             if (x->device == w->device && x->stream != w->stream && x->end_ns > from_ns &&
                 x->end_ns <= w->start_ns && x->start_ns < w->start_ns &&
@@ -240,56 +235,18 @@ static void infer_waits(struct critical_graph *g)
     }
 }
 
-static int64_t entry_ns(const struct critical_graph *g, uint32_t entry)
-{
-    uint32_t at = entry & ((1u << CRITICAL_KIND_SHIFT) - 1);
-
-    switch (entry >> CRITICAL_KIND_SHIFT) {
-    case CRITICAL_RETURN:
-        return g->calls.at[at].end_ns;
-    case CRITICAL_CALL:
-        return g->calls.at[at].start_ns;
-    default:
-        return gpu_op(g, at)->start_ns;
-    }
-}
-
-/* Of equal times returns come first, then calls, then operations: what leads to the next. */
-static bool entry_before(const void *ctx, uint32_t a, uint32_t b)
-{
-    int64_t x = entry_ns(ctx, a), y = entry_ns(ctx, b);
-
-    return x != y ? x < y : a < b;
-}
-
-static void put_in_order(struct critical_graph *g)
-{
-    size_t n = 0;
-
-    g->order = lpo_xrealloc(NULL, 2 * g->calls.len + g->ops.len + 1, sizeof *g->order);
-    for (uint32_t i = 0; i < g->ops.len; i++)
-        g->order[n++] = (uint32_t)CRITICAL_OP << CRITICAL_KIND_SHIFT | i;
-    for (uint32_t i = 0; i < g->calls.len; i++)
-        g->order[n++] = (uint32_t)CRITICAL_CALL << CRITICAL_KIND_SHIFT | i;
-    for (uint32_t i = 0; i < g->calls.len; i++)
-        if (g->calls.at[i].waits != LPO_NONE)
-            g->order[n++] = (uint32_t)CRITICAL_RETURN << CRITICAL_KIND_SHIFT | i;
-    lpo_region_order_sort(g->order, n, entry_before, g);
-    g->norder = n;
-}
-
 static void find_extent(struct critical_graph *g)
 {
     g->start_ns = INT64_MAX;
     g->end_ns = INT64_MIN;
-    for (size_t i = 0; i < g->calls.len; i++) {
-        const struct critical_call *c = &g->calls.at[i];
+    for (uint32_t i = 0; i < g->calls.len; i++) {
+        struct critical_span c = lpo_critical_times(g, i);
 
-        g->start_ns = c->start_ns < g->start_ns ? c->start_ns : g->start_ns;
-        g->end_ns = c->end_ns > g->end_ns ? c->end_ns : g->end_ns;
+        g->start_ns = c.start_ns < g->start_ns ? c.start_ns : g->start_ns;
+        g->end_ns = c.end_ns > g->end_ns ? c.end_ns : g->end_ns;
     }
     for (uint32_t i = 0; i < g->ops.len; i++) {
-        const struct lpo_gpu_op *w = gpu_op(g, i);
+        const struct lpo_gpu_op *w = lpo_critical_gpu_op(g, i);
 
         g->start_ns = w->start_ns < g->start_ns ? w->start_ns : g->start_ns;
         g->end_ns = w->end_ns > g->end_ns ? w->end_ns : g->end_ns;
@@ -298,11 +255,11 @@ static void find_extent(struct critical_graph *g)
 
 void lpo_critical_graph_build(struct critical_graph *g, const struct critical_input *in)
 {
-    *g = (struct critical_graph){ .tree = in->tree, .t = in->tree->trace };
+    *g = (struct critical_graph){ .tree = in->tree, .t = in->tree->trace, .op_rows = in->op_rows };
     lpo_critical_host_build(g, in);
     for (uint32_t i = 0; i < g->calls.len; i++)
-        if (g->calls.at[i].launch != LPO_NONE)
-            in->call_of[g->calls.at[i].launch] = i;
+        if (lpo_critical_launch(g, i) != LPO_NONE)
+            in->call_of[lpo_critical_launch(g, i)] = i;
     add_ops(g, in);
     find_waits(g);
     lpo_critical_recorded_waits(g, in->process);
@@ -312,13 +269,11 @@ void lpo_critical_graph_build(struct critical_graph *g, const struct critical_in
     g->usual_gap_ns = usual(g, CRITICAL_BEFORE); /* without those that waited for others */
     g->usual_launch_ns = usual(g, CRITICAL_LAUNCH);
     find_extent(g);
-    put_in_order(g);
 }
 
 void lpo_critical_graph_free(struct critical_graph *g)
 {
     lpo_vec_free(&g->calls);
     lpo_vec_free(&g->ops);
-    free(g->order);
     *g = (struct critical_graph){ 0 };
 }

@@ -47,36 +47,29 @@ static void add_thread(struct critical_graph *g, const struct critical_input *in
     while (l < l_end || w < w_end) {
         bool launch =
             w == w_end || (l < l_end && t->launches.at[*l].start_ns <= t->calls.at[*w].start_ns);
-        struct critical_call c = { .before = LPO_NONE,
-                                   .waits = LPO_NONE,
-                                   .launch = launch ? *l : LPO_NONE,
-                                   .thread = thread };
-        const struct critical_call *last =
-            g->calls.len > first ? &g->calls.at[g->calls.len - 1] : NULL;
+        uint32_t last = g->calls.len > first ? (uint32_t)g->calls.len - 1 : LPO_NONE;
+        uint32_t row = launch ? *l++ : CRITICAL_ONLY_WAITS | *w++;
 
-        c.start_ns = launch ? t->launches.at[*l].start_ns : t->calls.at[*w].start_ns;
-        c.end_ns = launch ? t->launches.at[*l].end_ns : t->calls.at[*w].end_ns;
-        l += launch;
-        w += !launch;
-        if (last && !launch && c.end_ns <= last->end_ns)
+        if (last != LPO_NONE && !launch &&
+            t->calls.at[row & ~CRITICAL_ONLY_WAITS].end_ns <= lpo_critical_times(g, last).end_ns)
             continue;
-        if (last)
-            c.before = (uint32_t)g->calls.len - 1;
-        lpo_vec_push(&g->calls, c);
+        lpo_vec_push(&g->calls,
+                     (struct critical_call){ .row = row, .before = last, .waits = LPO_NONE });
     }
 }
 
 static void find_bursts(const struct critical_graph *g, burst_vec *out)
 {
     for (uint32_t i = 0; i < g->calls.len; i++) {
-        const struct critical_call *c = &g->calls.at[i];
+        struct critical_span c = lpo_critical_times(g, i);
         struct burst *b = out->len ? &out->at[out->len - 1] : NULL;
 
-        if (b && c->before != LPO_NONE && c->start_ns - b->end_ns < rest_ns) {
+        if (b && g->calls.at[i].before != LPO_NONE && c.start_ns - b->end_ns < rest_ns) {
             b->last = i;
-            b->end_ns = c->end_ns > b->end_ns ? c->end_ns : b->end_ns;
+            b->end_ns = c.end_ns > b->end_ns ? c.end_ns : b->end_ns;
         } else {
-            lpo_vec_push(out, (struct burst){ i, i, c->start_ns, c->end_ns, c->thread });
+            lpo_vec_push(out,
+                         (struct burst){ i, i, c.start_ns, c.end_ns, lpo_critical_thread(g, i) });
         }
     }
 }
@@ -196,18 +189,20 @@ static void hand_over(struct critical_graph *g, const struct critical_input *in)
     if (ends.len)
         qsort(ends.at, ends.len, sizeof *ends.at, by_end);
     for (uint32_t i = 1; i < g->calls.len; i++) {
-        struct critical_call *c = &g->calls.at[i];
-        const struct critical_call *own = c - 1; /* a handed over `before` is another thread's */
+        uint32_t thread = lpo_critical_thread(g, i);
+        /* the call before it on its thread: a handed over `before` is another thread's */
+        int64_t from = lpo_critical_times(g, i - 1).end_ns;
+        int64_t to = lpo_critical_times(g, i).start_ns;
         const struct burst *first, *last;
 
-        if (own->thread != c->thread || c->start_ns - own->end_ns < rest_ns)
+        if (lpo_critical_thread(g, i - 1) != thread || to - from < rest_ns)
             continue;
-        first = first_inside(&starts, c->thread, own->end_ns, c->start_ns);
-        last = first ? last_inside(&ends, c->thread, own->end_ns, c->start_ns) : NULL;
-        if (!last || in_operators(g, in, c->thread, own->end_ns, c->start_ns))
+        first = first_inside(&starts, thread, from, to);
+        last = first ? last_inside(&ends, thread, from, to) : NULL;
+        if (!last || in_operators(g, in, thread, from, to))
             continue;
         g->calls.at[first->first].before = i - 1;
-        c->before = last->last;
+        g->calls.at[i].before = last->last;
         g->handovers++;
     }
     lpo_vec_free(&starts);

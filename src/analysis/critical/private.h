@@ -2,8 +2,9 @@
 /* analysis/critical/private.h - the graph of one process, and who does what with it.
  *
  * host.c finds the calls, graph.c the operations and all edges, waits.c those that the source has,
- * simulate.c runs it, walk.c follows the critical edges back, frames.c says what the host did
- * meanwhile, savings.c what a change would save; critical.c puts it together. */
+ * order.c gives the points in the order of time, simulate.c runs them with every change at once,
+ * walk.c follows the critical edges back, frames.c says what the host did meanwhile, savings.c
+ * what a change would save; critical.c puts it together. */
 #pragma once
 
 #include "analysis/critical/critical.h"
@@ -12,39 +13,75 @@
 
 struct lpo_region_tree;
 
-/* A call of the host that launches or waits. */
+/* A call of the host that launches or waits. Its times and its thread are those of its row: a graph
+ * has as many calls as a trace has launches, so that 16 bytes each count. */
 struct critical_call {
-    int64_t start_ns, end_ns;
+    uint32_t row;    /* of launches; of calls where it only waits, and CRITICAL_ONLY_WAITS is set */
     uint32_t before; /* call that must have returned: of the thread, or of one that handed over */
     uint32_t waits;  /* operation that it waits for; LPO_NONE */
-    uint32_t launch; /* row of launches; LPO_NONE: it only waits */
-    uint32_t thread;
+    uint32_t state;  /* simulate.c's */
 };
 
-/* A GPU operation. Edges are numbers of operations and calls of this graph; LPO_NONE: none. */
+#define CRITICAL_ONLY_WAITS (1u << 31)
+
+/* A GPU operation: row i of the graph's op_rows. Edges are numbers of operations and calls of this
+ * graph; LPO_NONE: none. */
 struct critical_op {
-    uint32_t row;    /* of gpu_ops */
     uint32_t before; /* on its stream */
     uint32_t other;  /* on another stream */
     uint32_t call;   /* its launch */
+    uint32_t state;  /* simulate.c's */
 };
 
 enum critical_edge { CRITICAL_NO_EDGE, CRITICAL_BEFORE, CRITICAL_OTHER, CRITICAL_LAUNCH };
-
-/* One entry of the order in which points are worked out: kind above, number below. */
-enum { CRITICAL_RETURN, CRITICAL_CALL, CRITICAL_OP, CRITICAL_KIND_SHIFT = 30 };
 
 struct critical_graph {
     const struct lpo_region_tree *tree;
     const struct lpo_trace *t;
     LPO_VEC(struct critical_call) calls; /* by thread, then time */
     LPO_VEC(struct critical_op) ops;     /* by start */
-    uint32_t *order;                     /* every call, every op, every return that waits */
-    size_t norder;
+    const uint32_t *op_rows;             /* of gpu_ops; borrowed */
     int64_t start_ns, end_ns;
     int64_t usual_launch_ns, usual_gap_ns;
     uint64_t recorded_waits, inferred_waits, handovers, without_launch;
 };
+
+struct critical_span {
+    int64_t start_ns, end_ns;
+};
+
+static inline const struct lpo_gpu_op *lpo_critical_gpu_op(const struct critical_graph *g,
+                                                           uint32_t op)
+{
+    return &g->t->gpu_ops.at[g->op_rows[op]];
+}
+
+static inline struct critical_span lpo_critical_times(const struct critical_graph *g, uint32_t call)
+{
+    uint32_t row = g->calls.at[call].row;
+
+    if (row & CRITICAL_ONLY_WAITS) {
+        const struct lpo_api_call *c = &g->t->calls.at[row & ~CRITICAL_ONLY_WAITS];
+
+        return (struct critical_span){ c->start_ns, c->end_ns };
+    }
+    return (struct critical_span){ g->t->launches.at[row].start_ns, g->t->launches.at[row].end_ns };
+}
+
+static inline uint32_t lpo_critical_thread(const struct critical_graph *g, uint32_t call)
+{
+    uint32_t row = g->calls.at[call].row;
+
+    return row & CRITICAL_ONLY_WAITS ? g->t->calls.at[row & ~CRITICAL_ONLY_WAITS].thread
+                                     : g->t->launches.at[row].thread;
+}
+
+/* Row of launches; LPO_NONE: it only waits, or there is no call. */
+static inline uint32_t lpo_critical_launch(const struct critical_graph *g, uint32_t call)
+{
+    return call == LPO_NONE || g->calls.at[call].row & CRITICAL_ONLY_WAITS ? LPO_NONE
+                                                                           : g->calls.at[call].row;
+}
 
 /* Rows of one process, by time. */
 struct critical_input {
@@ -85,42 +122,60 @@ enum lpo_critical_part lpo_critical_part_of(const struct critical_graph *g, uint
  * (wall/timeline.h). */
 #define LPO_CRITICAL_UNEXPLAINED_NS 30000
 
-/* From when on a launch lets its work start: its return, where that came first. */
-static inline int64_t lpo_critical_launch_ns(const struct critical_call *c, int64_t start_ns)
+/* From when on a call lets its work start: its return, where that came first. */
+static inline int64_t lpo_critical_launch_ns(const struct critical_graph *g, uint32_t call,
+                                             int64_t start_ns)
 {
-    return c->waits == LPO_NONE && c->end_ns <= start_ns ? c->end_ns : c->start_ns;
+    struct critical_span c = lpo_critical_times(g, call);
+
+    return g->calls.at[call].waits == LPO_NONE && c.end_ns <= start_ns ? c.end_ns : c.start_ns;
 }
 
 /* Did the work start long after its launch had begun, and before that returned? */
-static inline bool lpo_critical_in_launch(const struct critical_call *c, int64_t start_ns)
+static inline bool lpo_critical_in_launch(struct critical_span call, int64_t start_ns)
 {
-    return start_ns < c->end_ns && start_ns - c->start_ns >= LPO_CRITICAL_UNEXPLAINED_NS;
+    return start_ns < call.end_ns && start_ns - call.start_ns >= LPO_CRITICAL_UNEXPLAINED_NS;
 }
 
 /* The critical edge into an operation, and the moment from which its lag counts. */
-enum critical_edge lpo_critical_edge(const struct critical_graph *g, const struct critical_op *op,
-                                     int64_t *from_ns);
+enum critical_edge lpo_critical_edge(const struct critical_graph *g, uint32_t op, int64_t *from_ns);
 
-/* A change: times of what it names are multiplied by `keep`. */
+/* The points of a graph in the order in which they were measured (order.c): every call, every
+ * operation, every return that waits. All edges lead forward in it. */
+enum critical_point { CRITICAL_RETURN, CRITICAL_CALL, CRITICAL_OP };
+enum { CRITICAL_KIND_SHIFT = 30 }; /* a trace with as many rows has no graph */
+
+struct critical_next {
+    int64_t ns;
+    uint32_t point; /* kind above CRITICAL_KIND_SHIFT, number below */
+};
+
+struct critical_order {
+    const struct critical_graph *g;
+    LPO_VEC(struct critical_next) next; /* a heap: the next call of each thread, open returns */
+    uint32_t op;                        /* the next one */
+};
+
+void lpo_critical_order_begin(struct critical_order *o, const struct critical_graph *g);
+/* False: there was no more. */
+bool lpo_critical_order_next(struct critical_order *o, enum critical_point *kind, uint32_t *at);
+void lpo_critical_order_free(struct critical_order *o);
+
+/* How many names and regions have a saving. */
+enum { CRITICAL_NAMES = 8, CRITICAL_REGIONS = 8 };
+
+/* A change: what it names takes no time, or half of it. */
 struct critical_change {
-    double keep;
-    bool parts[LPO_PATH_PARTS];
-    uint32_t name;      /* of GPU operations; LPO_NONE: none */
-    const bool *places; /* per place of the tree: launches there; NULL: none */
-    /* Two numbers per call: ns of the host before it and inside it. NULL: none. */
-    const int64_t *named;    /* under one name */
-    const int64_t *in_calls; /* in calls of the runtime and driver */
+    enum { CRITICAL_PART, CRITICAL_GPU_NAME, CRITICAL_HOST_NAME, CRITICAL_REGION } kind;
+    enum lpo_critical_part part;   /* a part; of a host name: HOST or CALLS */
+    uint32_t name;                 /* names; LPO_NONE: the host outside every operator */
+    uint32_t node;                 /* regions: launches in it or in one inside it */
+    int64_t removed_ns, halved_ns; /* the result: the time from start to end of the graph */
 };
 
-struct critical_times {
-    int64_t *op_end, *call_start, *call_end;
-};
-
-struct critical_times lpo_critical_times_create(const struct critical_graph *g);
-void lpo_critical_times_free(struct critical_times *s);
-/* The end of all under a change (NULL: none), from the start of the graph. */
-int64_t lpo_critical_simulate(const struct critical_graph *g, const struct critical_change *change,
-                              struct critical_times *room);
+/* The time from start to end of the unchanged graph; fills the results of all changes. */
+int64_t lpo_critical_simulate(struct critical_graph *g, const struct critical_input *in,
+                              struct critical_change *changes, size_t count);
 
 /* A stretch of the path, last first. */
 struct critical_stretch {
@@ -151,9 +206,9 @@ struct critical_sweep;
 struct critical_sweep *lpo_critical_sweep_create(const struct critical_input *in,
                                                  critical_frame_fn *each, void *ctx);
 void lpo_critical_sweep_destroy(struct critical_sweep *s);
-/* Slices come by thread, then time, without overlap. */
+/* Slices of a thread come in order of time, without overlap; another thread starts afresh. */
 void lpo_critical_sweep_slice(struct critical_sweep *s, const struct critical_slice *slice);
 
-/* Fills every saving of the path. */
-void lpo_critical_savings(const struct critical_graph *g, const struct critical_input *in,
-                          struct lpo_critical_path *path, struct critical_times *room);
+/* Fills what the simulation gives: the time of the unchanged graph, and every saving. */
+void lpo_critical_savings(struct critical_graph *g, const struct critical_input *in,
+                          struct lpo_critical_path *path);

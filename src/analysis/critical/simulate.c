@@ -1,208 +1,562 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph run again, as it is or with a part of it shorter. One pass over all points in the order
- * in which they were measured: every edge leads forward in that order. */
+/* The graph run again, as it is and with parts of it shorter: one pass over all points in the order
+ * in which they were measured, for every change at once.
+ *
+ * A point has one number for the unchanged graph and two for each change (lanes): by how much
+ * earlier than measured it is over. So what a change does not touch is copied, and a lag that stays
+ * adds nothing. The numbers are kept until the last point that needs them: as many as there are
+ * launches under way, not as many as the trace has. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/critical/private.h"
+#include "region/scope.h"
 #include "region/tree.h"
 
-struct run {
-    const struct critical_graph *g;
-    const struct critical_change *change;
-    struct critical_times s;
+/* Numbers of points may take this much; with more launches under way, changes go in groups. */
+enum { ROOM_BYTES = 4 << 20 };
+
+/* The state of a point: until it is run, how many others will read it; then its slot. */
+#define HAS_SLOT (1u << 31)
+
+struct slot {
+    int64_t end_ns; /* as measured */
+    uint32_t readers;
+    bool followed; /* a later point ends later in every lane */
 };
 
-static int64_t kept(int64_t ns, double keep)
+struct pool {
+    size_t width; /* numbers in a slot */
+    int64_t *numbers;
+    LPO_VEC(struct slot) slots;
+    LPO_VEC(uint32_t) idle;
+};
+
+/* An edge into an operation: it starts no earlier than the point before it, plus a lag. */
+struct edge {
+    const int64_t *gain;
+    int64_t slack_ns, lag_ns;    /* of the time between them */
+    enum lpo_critical_part part; /* of the lag; LPO_PATH_PARTS: none that can be changed */
+};
+
+struct run {
+    struct critical_graph *g;
+    const struct critical_input *in;
+    struct critical_change *changes;
+    size_t count, lanes;
+    struct pool calls, ops; /* calls have two numbers a lane: start, then end */
+    int64_t *end_ns;        /* per lane: of all points so far */
+    int64_t *zero, *in_launch;
+    /* which changes are what */
+    int part_change[LPO_PATH_PARTS]; /* -1: none */
+    size_t host_names[CRITICAL_NAMES], nhost_names;
+    size_t gpu_names[CRITICAL_NAMES], ngpu_names;
+    size_t regions[CRITICAL_REGIONS], nregions;
+    uint8_t *regions_of; /* per place of the tree: a bit for each region that it is in */
+    /* what the host does before and in a call */
+    struct critical_sweep **sweeps; /* per thread */
+    int64_t *until_ns;              /* per thread: where it has been counted */
+    int64_t in_calls_ns, named_ns[CRITICAL_NAMES];
+};
+
+static uint32_t take_slot(struct pool *p, uint32_t readers, int64_t end_ns)
 {
-    return keep == 0 ? 0 : (int64_t)((double)ns * keep);
-}
+    uint32_t slot;
 
-/* `ns` of a part, under the change. */
-static int64_t part_ns(const struct run *r, enum lpo_critical_part part, int64_t ns)
-{
-    return r->change && r->change->parts[part] ? kept(ns, r->change->keep) : ns;
-}
+    if (p->idle.len) {
+        slot = p->idle.at[--p->idle.len];
+    } else {
+        size_t cap = p->slots.cap;
 
-static bool in_places(const struct run *r, uint32_t launch)
-{
-    return r->change->places && launch != LPO_NONE &&
-           r->change->places[r->g->tree->launch_place[launch]];
-}
-
-static bool changed_op(const struct run *r, const struct lpo_gpu_op *w, uint32_t row)
-{
-    return r->change->name == w->name || in_places(r, w->launch) ||
-           r->change->parts[lpo_critical_part_of(r->g, row)];
-}
-
-static int64_t op_ns(const struct run *r, const struct lpo_gpu_op *w, uint32_t row)
-{
-    int64_t ns = lpo_trace_gpu_op_ns(w);
-
-    return r->change && changed_op(r, w, row) ? kept(ns, r->change->keep) : ns;
-}
-
-/* The lag of an edge: as measured where it was the critical one, else the usual one or less. */
-static int64_t lag(const struct run *r, bool critical, enum lpo_critical_part part, int64_t ns,
-                   int64_t usual_ns)
-{
-    if (!critical && ns > usual_ns)
-        ns = usual_ns;
-    if (ns >= LPO_CRITICAL_UNEXPLAINED_NS)
-        part = LPO_PATH_UNEXPLAINED;
-    return ns > 0 ? part_ns(r, part, ns) : ns;
-}
-
-/* Time of the host before a call (`inside` 0) or in it (1). */
-static int64_t host_ns(const struct run *r, uint32_t i, int inside, int64_t ns)
-{
-    const struct critical_change *x = r->change;
-    int64_t calls, named;
-
-    if (!x)
-        return ns;
-    calls = inside ? ns : x->in_calls ? x->in_calls[2 * (size_t)i] : 0;
-    named = x->named ? x->named[2 * (size_t)i + (size_t)inside] : 0;
-    if (in_places(r, r->g->calls.at[i].launch))
-        return kept(ns, x->keep);
-    if (x->parts[LPO_PATH_HOST])
-        return calls + kept(ns - calls, x->keep);
-    if (x->parts[LPO_PATH_CALLS])
-        return ns - calls + kept(calls, x->keep);
-    return ns - named + kept(named, x->keep);
-}
-
-/* A launch that takes long before its work starts: that is a part of the call. */
-static int64_t inside_ns(const struct run *r, uint32_t call, int64_t ns)
-{
-    int64_t all = r->g->calls.at[call].end_ns - r->g->calls.at[call].start_ns;
-    int64_t left = host_ns(r, call, 1, all);
-
-    return left == all ? ns : (int64_t)((double)ns * (double)left / (double)all);
-}
-
-static void later(int64_t *at, int64_t ns)
-{
-    *at = ns > *at ? ns : *at;
-}
-
-static void run_op(struct run *r, uint32_t i)
-{
-    const struct critical_graph *g = r->g;
-    const struct critical_op *op = &g->ops.at[i];
-    const struct lpo_gpu_op *w = &g->t->gpu_ops.at[op->row];
-    int64_t from_ns, start = INT64_MIN;
-    enum critical_edge edge = lpo_critical_edge(g, op, &from_ns);
-
-    if (edge == CRITICAL_NO_EDGE)
-        start = w->start_ns;
-    if (op->before != LPO_NONE)
-        later(&start, r->s.op_end[op->before] +
-                          lag(r, edge == CRITICAL_BEFORE, LPO_PATH_GAP,
-                              w->start_ns - g->t->gpu_ops.at[g->ops.at[op->before].row].end_ns,
-                              g->usual_gap_ns));
-    if (op->other != LPO_NONE)
-        later(&start, r->s.op_end[op->other] +
-                          lag(r, edge == CRITICAL_OTHER, LPO_PATH_GAP,
-                              w->start_ns - g->t->gpu_ops.at[g->ops.at[op->other].row].end_ns,
-                              g->usual_gap_ns));
-    if (op->call != LPO_NONE) {
-        const struct critical_call *c = &g->calls.at[op->call];
-        int64_t ns = lpo_critical_launch_ns(c, w->start_ns);
-
-        if (edge == CRITICAL_LAUNCH && lpo_critical_in_launch(c, w->start_ns))
-            later(&start, r->s.call_start[op->call] + inside_ns(r, op->call, w->start_ns - ns));
-        else
-            later(&start,
-                  (ns == c->start_ns ? r->s.call_start[op->call] : r->s.call_end[op->call]) +
-                      lag(r, edge == CRITICAL_LAUNCH, LPO_PATH_LAUNCH_DELAY, w->start_ns - ns,
-                          g->usual_launch_ns));
+        slot = (uint32_t)p->slots.len;
+        lpo_vec_push(&p->slots, (struct slot){ 0 });
+        if (p->slots.cap != cap)
+            p->numbers = lpo_xrealloc(p->numbers, p->slots.cap * p->width, sizeof *p->numbers);
     }
-    r->s.op_end[i] = start + op_ns(r, w, op->row);
+    p->slots.at[slot] = (struct slot){ .end_ns = end_ns, .readers = readers };
+    return slot;
+}
+
+static size_t pool_bytes(const struct pool *p)
+{
+    return p->slots.len * p->width * sizeof *p->numbers;
+}
+
+static void pool_free(struct pool *p)
+{
+    free(p->numbers);
+    lpo_vec_free(&p->slots);
+    lpo_vec_free(&p->idle);
+}
+
+static int64_t *slot_numbers(const struct pool *p, uint32_t slot)
+{
+    return p->numbers + slot * p->width;
+}
+
+static void let_go(struct run *r, struct pool *p, uint32_t slot)
+{
+    const int64_t *gain = slot_numbers(p, slot) + p->width - r->lanes;
+    int64_t end_ns = p->slots.at[slot].end_ns;
+
+    for (size_t i = 0; !p->slots.at[slot].followed && i < r->lanes; i++)
+        if (end_ns - gain[i] > r->end_ns[i])
+            r->end_ns[i] = end_ns - gain[i];
+    lpo_vec_push(&p->idle, slot);
+}
+
+/* One reader less. */
+static void was_read(struct run *r, struct pool *p, uint32_t *state)
+{
+    if (!(*state & HAS_SLOT))
+        --*state;
+    else if (--p->slots.at[*state & ~HAS_SLOT].readers == 0)
+        let_go(r, p, *state & ~HAS_SLOT);
+}
+
+static void has_run(struct run *r, struct pool *p, uint32_t slot, uint32_t *state)
+{
+    *state = HAS_SLOT | slot;
+    if (!p->slots.at[slot].readers)
+        let_go(r, p, slot);
+}
+
+static void follow(struct pool *p, uint32_t state)
+{
+    if (state & HAS_SLOT)
+        p->slots.at[state & ~HAS_SLOT].followed = true;
+}
+
+/* An edge against the order, of two points at one time, finds the time that was measured. */
+static const int64_t *call_start(const struct run *r, uint32_t call)
+{
+    uint32_t state = r->g->calls.at[call].state;
+
+    return state & HAS_SLOT ? slot_numbers(&r->calls, state & ~HAS_SLOT) : r->zero;
+}
+
+static const int64_t *call_end(const struct run *r, uint32_t call)
+{
+    uint32_t state = r->g->calls.at[call].state;
+
+    return state & HAS_SLOT ? slot_numbers(&r->calls, state & ~HAS_SLOT) + r->lanes : r->zero;
+}
+
+static const int64_t *op_end(const struct run *r, uint32_t op)
+{
+    uint32_t state = r->g->ops.at[op].state;
+
+    return state & HAS_SLOT ? slot_numbers(&r->ops, state & ~HAS_SLOT) : r->zero;
+}
+
+static size_t lane_of(size_t change)
+{
+    return 1 + 2 * change;
+}
+
+/* What `ns` is less by: all of it in the first lane of a change, half of it in the second. */
+static int64_t less_by(int64_t ns, int halved)
+{
+    return halved ? ns - ns / 2 : ns;
+}
+
+static void shorten(int64_t *gain, size_t change, int64_t ns)
+{
+    gain[lane_of(change)] += less_by(ns, 0);
+    gain[lane_of(change) + 1] += less_by(ns, 1);
+}
+
+static void shorten_part(const struct run *r, int64_t *gain, enum lpo_critical_part part,
+                         int64_t ns)
+{
+    if (r->part_change[part] >= 0)
+        shorten(gain, (size_t)r->part_change[part], ns);
+}
+
+static void shorten_regions(const struct run *r, int64_t *gain, uint32_t launch, int64_t ns)
+{
+    uint8_t in =
+        r->regions_of && launch != LPO_NONE ? r->regions_of[r->g->tree->launch_place[launch]] : 0;
+
+    for (size_t i = 0; in; i++, in >>= 1)
+        if (in & 1)
+            shorten(gain, r->regions[i], ns);
+}
+
+static void count_frame(void *ctx, const struct critical_slice *slice, int64_t start_ns,
+                        int64_t end_ns, enum lpo_critical_part part, uint32_t name)
+{
+    struct run *r = ctx;
+
+    (void)slice;
+    if (part == LPO_PATH_CALLS)
+        r->in_calls_ns += end_ns - start_ns;
+    for (size_t i = 0; i < r->nhost_names; i++) {
+        const struct critical_change *c = &r->changes[r->host_names[i]];
+
+        if (c->name == name && c->part == part)
+            r->named_ns[i] += end_ns - start_ns;
+    }
+}
+
+/* A stretch of the host before a call or inside it, shorter by what changes take of it. Of every
+ * call of the graph, not of the path alone: with a part of the path gone, another chain may be the
+ * longest. */
+static void shorten_host(struct run *r, int64_t *gain, const struct critical_slice *slice,
+                         int64_t ns)
+{
+    int64_t calls;
+
+    r->in_calls_ns = 0;
+    memset(r->named_ns, 0, sizeof r->named_ns);
+    lpo_critical_sweep_slice(r->sweeps[slice->thread], slice);
+    calls = slice->in_call ? ns : r->in_calls_ns;
+    shorten_part(r, gain, LPO_PATH_HOST, ns - calls);
+    shorten_part(r, gain, LPO_PATH_CALLS, calls);
+    for (size_t i = 0; i < r->nhost_names; i++)
+        if (r->named_ns[i])
+            shorten(gain, r->host_names[i], r->named_ns[i]);
+    shorten_regions(r, gain, lpo_critical_launch(r->g, slice->call), ns);
 }
 
 static void run_call(struct run *r, uint32_t i)
 {
-    const struct critical_call *c = &r->g->calls.at[i];
-    int64_t start = c->start_ns;
+    struct critical_call *c = &r->g->calls.at[i];
+    struct critical_span ns = lpo_critical_times(r->g, i), b = ns;
+    uint32_t thread = lpo_critical_thread(r->g, i);
+    uint32_t slot = take_slot(&r->calls, c->state, ns.end_ns);
+    int64_t *start = slot_numbers(&r->calls, slot), *end = start + r->lanes;
+    int64_t *until = &r->until_ns[thread];
+    struct critical_slice slice = { .thread = thread, .call = i };
 
-    if (c->before != LPO_NONE) {
-        const struct critical_call *b = &r->g->calls.at[c->before];
-
-        if (b->end_ns <= c->start_ns)
-            start = r->s.call_end[c->before] + host_ns(r, i, 0, c->start_ns - b->end_ns);
-        else /* they overlap */
-            start = r->s.call_start[c->before] + c->start_ns - b->start_ns;
+    if (!r->sweeps[thread])
+        r->sweeps[thread] = lpo_critical_sweep_create(r->in, count_frame, r);
+    if (c->before == LPO_NONE) {
+        memset(start, 0, r->lanes * sizeof *start);
+    } else {
+        b = lpo_critical_times(r->g, c->before);
+        memcpy(start, b.end_ns <= ns.start_ns ? call_end(r, c->before) : call_start(r, c->before),
+               r->lanes * sizeof *start);
+        if (b.end_ns <= ns.start_ns) { /* else they overlap */
+            slice.start_ns = b.end_ns > *until ? b.end_ns : *until;
+            slice.end_ns = ns.start_ns;
+            shorten_host(r, start, &slice, ns.start_ns - b.end_ns);
+            if (ns.end_ns >= ns.start_ns)
+                follow(&r->calls, r->g->calls.at[c->before].state);
+        }
+        was_read(r, &r->calls, &r->g->calls.at[c->before].state);
     }
-    r->s.call_start[i] = start;
-    r->s.call_end[i] = start + host_ns(r, i, 1, c->end_ns - c->start_ns);
+    memcpy(end, start, r->lanes * sizeof *end);
+    slice.start_ns = ns.start_ns > *until ? ns.start_ns : *until;
+    slice.end_ns = ns.end_ns;
+    slice.in_call = true;
+    shorten_host(r, end, &slice, ns.end_ns - ns.start_ns);
+    *until = ns.end_ns > *until ? ns.end_ns : *until;
+    has_run(r, &r->calls, slot, &c->state);
+}
+
+/* The lag of an edge: as measured where it was the critical one, else the usual one or less. */
+static struct edge edge_of(const int64_t *gain, int64_t ns, bool critical, int64_t usual_ns,
+                           enum lpo_critical_part part)
+{
+    struct edge e = { gain, 0, ns, part };
+
+    if (!critical && ns > usual_ns) {
+        e.lag_ns = usual_ns;
+        e.slack_ns = ns - usual_ns;
+    }
+    if (e.lag_ns >= LPO_CRITICAL_UNEXPLAINED_NS)
+        e.part = LPO_PATH_UNEXPLAINED;
+    if (e.lag_ns <= 0)
+        e.part = LPO_PATH_PARTS;
+    return e;
+}
+
+/* A launch that takes long before its work starts: that is a part of the call, and shrinks with
+ * it. */
+static struct edge edge_in_launch(struct run *r, uint32_t call, int64_t ns)
+{
+    const int64_t *start = call_start(r, call), *end = call_end(r, call);
+    struct critical_span c = lpo_critical_times(r->g, call);
+    int64_t all = c.end_ns - c.start_ns;
+
+    for (size_t i = 0; i < r->lanes; i++) {
+        int64_t left = all - (end[i] - start[i]);
+
+        r->in_launch[i] =
+            start[i] + (left == all ? 0 : ns - (int64_t)((double)ns * (double)left / (double)all));
+    }
+    return (struct edge){ r->in_launch, 0, 0, LPO_PATH_PARTS };
+}
+
+static size_t find_edges(struct run *r, uint32_t i, struct edge *edges)
+{
+    const struct critical_graph *g = r->g;
+    const struct critical_op *op = &g->ops.at[i];
+    int64_t start_ns = lpo_critical_gpu_op(g, i)->start_ns, from_ns;
+    enum critical_edge critical = lpo_critical_edge(g, i, &from_ns);
+    size_t n = 0;
+
+    if (op->before != LPO_NONE)
+        edges[n++] =
+            edge_of(op_end(r, op->before), start_ns - lpo_critical_gpu_op(g, op->before)->end_ns,
+                    critical == CRITICAL_BEFORE, g->usual_gap_ns, LPO_PATH_GAP);
+    if (op->other != LPO_NONE)
+        edges[n++] =
+            edge_of(op_end(r, op->other), start_ns - lpo_critical_gpu_op(g, op->other)->end_ns,
+                    critical == CRITICAL_OTHER, g->usual_gap_ns, LPO_PATH_GAP);
+    if (op->call != LPO_NONE) {
+        struct critical_span c = lpo_critical_times(g, op->call);
+        int64_t ns = lpo_critical_launch_ns(g, op->call, start_ns);
+
+        if (critical == CRITICAL_LAUNCH && lpo_critical_in_launch(c, start_ns))
+            edges[n++] = edge_in_launch(r, op->call, start_ns - ns);
+        else
+            edges[n++] = edge_of(ns == c.start_ns ? call_start(r, op->call) : call_end(r, op->call),
+                                 start_ns - ns, critical == CRITICAL_LAUNCH, g->usual_launch_ns,
+                                 LPO_PATH_LAUNCH_DELAY);
+    }
+    return n;
+}
+
+/* A change of lags: the two lanes again, with shorter ones. */
+static void shorten_lags(const struct run *r, const struct edge *edges, size_t n, int64_t *gain,
+                         enum lpo_critical_part part)
+{
+    if (r->part_change[part] < 0)
+        return;
+    for (int halved = 0; halved < 2; halved++) {
+        size_t lane = lane_of((size_t)r->part_change[part]) + (size_t)halved;
+
+        for (size_t i = 0; i < n; i++) {
+            const struct edge *e = &edges[i];
+            int64_t ns =
+                e->gain[lane] + e->slack_ns + (e->part == part ? less_by(e->lag_ns, halved) : 0);
+
+            gain[lane] = i == 0 || ns < gain[lane] ? ns : gain[lane];
+        }
+    }
+}
+
+static void find_start(const struct run *r, const struct edge *edges, size_t n, int64_t *gain)
+{
+    if (!n)
+        memset(gain, 0, r->lanes * sizeof *gain);
+    for (size_t k = 0; k < n; k++) {
+        const struct edge *e = &edges[k];
+
+        for (size_t i = 0; i < r->lanes; i++) {
+            int64_t ns = e->gain[i] + e->slack_ns;
+
+            gain[i] = k == 0 || ns < gain[i] ? ns : gain[i];
+        }
+    }
+    shorten_lags(r, edges, n, gain, LPO_PATH_GAP);
+    shorten_lags(r, edges, n, gain, LPO_PATH_LAUNCH_DELAY);
+    shorten_lags(r, edges, n, gain, LPO_PATH_UNEXPLAINED);
+}
+
+static void run_op(struct run *r, uint32_t i)
+{
+    struct critical_graph *g = r->g;
+    struct critical_op *op = &g->ops.at[i];
+    const struct lpo_gpu_op *w = lpo_critical_gpu_op(g, i);
+    uint32_t slot = take_slot(&r->ops, op->state, w->end_ns);
+    int64_t *gain = slot_numbers(&r->ops, slot), ns = lpo_trace_gpu_op_ns(w);
+    struct edge edges[3];
+
+    find_start(r, edges, find_edges(r, i, edges), gain);
+    shorten_part(r, gain, lpo_critical_part_of(g, g->op_rows[i]), ns);
+    for (size_t k = 0; k < r->ngpu_names; k++)
+        if (r->changes[r->gpu_names[k]].name == w->name)
+            shorten(gain, r->gpu_names[k], ns);
+    shorten_regions(r, gain, w->launch, ns);
+    if (op->before != LPO_NONE) {
+        if (w->start_ns >= lpo_critical_gpu_op(g, op->before)->end_ns && ns >= 0)
+            follow(&r->ops, g->ops.at[op->before].state);
+        was_read(r, &r->ops, &g->ops.at[op->before].state);
+    }
+    if (op->other != LPO_NONE)
+        was_read(r, &r->ops, &g->ops.at[op->other].state);
+    if (op->call != LPO_NONE)
+        was_read(r, &r->calls, &g->calls.at[op->call].state);
+    has_run(r, &r->ops, slot, &op->state);
 }
 
 static void run_return(struct run *r, uint32_t i)
 {
-    const struct critical_call *c = &r->g->calls.at[i];
-    int64_t op_end = r->g->t->gpu_ops.at[r->g->ops.at[c->waits].row].end_ns;
-    int64_t back = part_ns(r, LPO_PATH_RETURN, c->end_ns - op_end);
+    struct critical_call *c = &r->g->calls.at[i];
+    struct critical_span ns = lpo_critical_times(r->g, i);
+    const int64_t *op = op_end(r, c->waits);
+    int64_t op_ns = lpo_critical_gpu_op(r->g, c->waits)->end_ns;
+    int64_t *start = slot_numbers(&r->calls, c->state & ~HAS_SLOT), *end = start + r->lanes;
 
+    for (size_t k = 0; k < r->lanes; k++) {
+        int64_t begun = ns.start_ns - start[k], over = op_ns - op[k];
+        int64_t at = (begun > over ? begun : over) + ns.end_ns - op_ns;
+
+        /* a copy may outlive its call: then the way back is below 0 */
+        end[k] = ns.end_ns - (at > begun ? at : begun);
+    }
     /* without the wait it would return at once */
-    if (r->change && r->change->parts[LPO_PATH_RETURN]) {
-        r->s.call_end[i] = r->s.call_start[i];
-        return;
+    if (r->part_change[LPO_PATH_RETURN] >= 0) {
+        size_t lane = lane_of((size_t)r->part_change[LPO_PATH_RETURN]);
+
+        end[lane] = ns.end_ns - ns.start_ns + start[lane];
     }
-    r->s.call_end[i] = r->s.call_start[i];
-    later(&r->s.call_end[i], r->s.op_end[c->waits]);
-    r->s.call_end[i] += back;
-    later(&r->s.call_end[i], r->s.call_start[i]); /* a copy may outlive its call: back is below 0 */
+    was_read(r, &r->ops, &r->g->ops.at[c->waits].state);
+    was_read(r, &r->calls, &c->state);
 }
 
-struct critical_times lpo_critical_times_create(const struct critical_graph *g)
+/* Nodes come after their parents. */
+static void mark_places(struct run *r, uint32_t node, uint8_t bit)
 {
-    return (struct critical_times){
-        .op_end = lpo_xrealloc(NULL, g->ops.len + 1, sizeof(int64_t)),
-        .call_start = lpo_xrealloc(NULL, g->calls.len + 1, sizeof(int64_t)),
-        .call_end = lpo_xrealloc(NULL, g->calls.len + 1, sizeof(int64_t)),
-    };
-}
+    const struct lpo_region_tree *tree = r->g->tree;
+    bool *nodes = lpo_xcalloc(tree->nodes.len + 1, sizeof *nodes);
 
-void lpo_critical_times_free(struct critical_times *s)
-{
-    free(s->op_end);
-    free(s->call_start);
-    free(s->call_end);
-    *s = (struct critical_times){ 0 };
-}
+    for (size_t i = 0; i < tree->nodes.len; i++) {
+        uint32_t parent = tree->nodes.at[i].parent;
 
-int64_t lpo_critical_simulate(const struct critical_graph *g, const struct critical_change *change,
-                              struct critical_times *room)
-{
-    struct run r = { g, change, *room };
-    int64_t end = INT64_MIN;
-
-    /* an edge against the order, of two points at one time, finds the time that was measured */
-    for (size_t i = 0; i < g->ops.len; i++)
-        r.s.op_end[i] = g->t->gpu_ops.at[g->ops.at[i].row].end_ns;
-    for (size_t i = 0; i < g->calls.len; i++) {
-        r.s.call_start[i] = g->calls.at[i].start_ns;
-        r.s.call_end[i] = g->calls.at[i].end_ns;
+        nodes[i] = i == node || (parent != LPO_NONE && nodes[parent]);
     }
-    for (size_t i = 0; i < g->norder; i++) {
-        uint32_t at = g->order[i] & ((1u << CRITICAL_KIND_SHIFT) - 1);
+    for (size_t i = 0; i < tree->places.len; i++) {
+        uint32_t leaf = tree->places.at[i].leaf;
 
-        switch (g->order[i] >> CRITICAL_KIND_SHIFT) {
-        case CRITICAL_RETURN:
-            run_return(&r, at);
-            break;
-        case CRITICAL_CALL:
-            run_call(&r, at);
-            break;
-        default:
-            run_op(&r, at);
-            break;
+        if (leaf == LPO_NONE ? node == LPO_NODE_OUTSIDE : nodes[leaf])
+            r->regions_of[i] |= bit;
+    }
+    free(nodes);
+}
+
+static void sort_changes(struct run *r)
+{
+    for (int i = 0; i < LPO_PATH_PARTS; i++)
+        r->part_change[i] = -1;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct critical_change *c = &r->changes[i];
+
+        if (c->kind == CRITICAL_PART) {
+            r->part_change[c->part] = (int)i;
+        } else if (c->kind == CRITICAL_HOST_NAME && r->nhost_names < CRITICAL_NAMES) {
+            r->host_names[r->nhost_names++] = i;
+        } else if (c->kind == CRITICAL_GPU_NAME && r->ngpu_names < CRITICAL_NAMES) {
+            r->gpu_names[r->ngpu_names++] = i;
+        } else if (c->kind == CRITICAL_REGION && r->nregions < CRITICAL_REGIONS) {
+            if (!r->regions_of)
+                r->regions_of = lpo_xcalloc(r->g->tree->places.len + 1, sizeof *r->regions_of);
+            mark_places(r, c->node, (uint8_t)(1u << r->nregions));
+            r->regions[r->nregions++] = i;
         }
     }
-    for (size_t i = 0; i < g->ops.len; i++)
-        later(&end, r.s.op_end[i]);
+}
+
+static void count_readers(struct critical_graph *g)
+{
     for (size_t i = 0; i < g->calls.len; i++)
-        later(&end, r.s.call_end[i]);
-    return end - g->start_ns;
+        g->calls.at[i].state = g->calls.at[i].waits != LPO_NONE; /* its return */
+    for (size_t i = 0; i < g->ops.len; i++)
+        g->ops.at[i].state = 0;
+    for (size_t i = 0; i < g->calls.len; i++) {
+        const struct critical_call *c = &g->calls.at[i];
+
+        if (c->before != LPO_NONE)
+            g->calls.at[c->before].state++;
+        if (c->waits != LPO_NONE)
+            g->ops.at[c->waits].state++;
+    }
+    for (size_t i = 0; i < g->ops.len; i++) {
+        const struct critical_op *op = &g->ops.at[i];
+
+        if (op->before != LPO_NONE)
+            g->ops.at[op->before].state++;
+        if (op->other != LPO_NONE)
+            g->ops.at[op->other].state++;
+        if (op->call != LPO_NONE)
+            g->calls.at[op->call].state++;
+    }
+}
+
+/* False: there is no room for so many changes. */
+static bool run_points(struct run *r)
+{
+    struct critical_order order;
+    enum critical_point kind;
+    bool fits = true;
+    uint32_t at;
+
+    lpo_critical_order_begin(&order, r->g);
+    while (fits && lpo_critical_order_next(&order, &kind, &at)) {
+        if (kind == CRITICAL_RETURN)
+            run_return(r, at);
+        else if (kind == CRITICAL_CALL)
+            run_call(r, at);
+        else
+            run_op(r, at);
+        fits = r->count <= 1 || pool_bytes(&r->calls) + pool_bytes(&r->ops) <= ROOM_BYTES;
+    }
+    lpo_critical_order_free(&order);
+    return fits;
+}
+
+static void run_free(struct run *r)
+{
+    for (size_t i = 0; i < r->g->t->threads.len; i++)
+        if (r->sweeps[i])
+            lpo_critical_sweep_destroy(r->sweeps[i]);
+    free(r->sweeps);
+    free(r->until_ns);
+    free(r->regions_of);
+    free(r->end_ns);
+    free(r->zero);
+    free(r->in_launch);
+    pool_free(&r->calls);
+    pool_free(&r->ops);
+}
+
+/* All changes in one pass; false: there are too many. */
+static bool run_all(struct run *r, int64_t *unchanged_ns)
+{
+    size_t threads = r->g->t->threads.len;
+    bool done;
+
+    r->lanes = lane_of(r->count);
+    r->calls.width = 2 * r->lanes;
+    r->ops.width = r->lanes;
+    r->zero = lpo_xcalloc(r->lanes, sizeof *r->zero);
+    r->in_launch = lpo_xcalloc(r->lanes, sizeof *r->in_launch);
+    r->end_ns = lpo_xcalloc(r->lanes, sizeof *r->end_ns);
+    r->sweeps = lpo_xcalloc(threads + 1, sizeof *r->sweeps);
+    r->until_ns = lpo_xcalloc(threads + 1, sizeof *r->until_ns);
+    for (size_t i = 0; i < r->lanes; i++)
+        r->end_ns[i] = INT64_MIN;
+    for (size_t i = 0; i < threads; i++)
+        r->until_ns[i] = INT64_MIN;
+    sort_changes(r);
+    count_readers(r->g);
+    done = run_points(r);
+    *unchanged_ns = r->end_ns[0] - r->g->start_ns;
+    for (size_t i = 0; done && i < r->count; i++) {
+        r->changes[i].removed_ns = r->end_ns[lane_of(i)] - r->g->start_ns;
+        r->changes[i].halved_ns = r->end_ns[lane_of(i) + 1] - r->g->start_ns;
+    }
+    run_free(r);
+    return done;
+}
+
+int64_t lpo_critical_simulate(struct critical_graph *g, const struct critical_input *in,
+                              struct critical_change *changes, size_t count)
+{
+    size_t done = 0, most = count;
+    int64_t unchanged_ns = 0;
+
+    do {
+        size_t n = count - done < most ? count - done : most;
+        struct run r = { .g = g, .in = in, .changes = changes + done, .count = n };
+
+        if (run_all(&r, &unchanged_ns))
+            done += n;
+        else
+            most = n / 2;
+    } while (done < count);
+    return unchanged_ns;
 }

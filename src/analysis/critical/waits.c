@@ -14,11 +14,6 @@ struct streams {
     uint32_t *ops;
 };
 
-static const struct lpo_gpu_op *gpu_op(const struct critical_graph *g, uint32_t op)
-{
-    return &g->t->gpu_ops.at[g->ops.at[op].row];
-}
-
 static void streams_find(struct streams *s, const struct critical_graph *g)
 {
     uint32_t *stream_of = lpo_xrealloc(NULL, g->ops.len + 1, sizeof *stream_of);
@@ -28,8 +23,8 @@ static void streams_find(struct streams *s, const struct critical_graph *g)
     for (uint32_t i = 0; i < g->ops.len; i++) {
         bool fresh;
 
-        stream_of[i] =
-            lpo_map_pair_put(&s->rows, gpu_op(g, i)->device, gpu_op(g, i)->stream, &fresh);
+        stream_of[i] = lpo_map_pair_put(&s->rows, lpo_critical_gpu_op(g, i)->device,
+                                        lpo_critical_gpu_op(g, i)->stream, &fresh);
         if (fresh)
             lpo_vec_push(&s->ends, 0);
         s->ends.at[stream_of[i]]++;
@@ -57,7 +52,7 @@ static int64_t launched_ns(const struct critical_graph *g, uint32_t op)
 {
     uint32_t call = g->ops.at[op].call;
 
-    return call == LPO_NONE ? INT64_MIN : g->calls.at[call].start_ns;
+    return call == LPO_NONE ? INT64_MIN : lpo_critical_times(g, call).start_ns;
 }
 
 /* The place in `ops` of the first operation of a stream that was launched after `ns`; *from is the
@@ -103,10 +98,11 @@ static void stream_waits(struct critical_graph *g, const struct streams *s,
     if (at == to || source == LPO_NONE || source >= s->ops[at])
         return;
     op = &g->ops.at[s->ops[at]];
-    if (gpu_op(g, source)->end_ns > g->t->gpu_ops.at[op->row].start_ns)
+    if (lpo_critical_gpu_op(g, source)->end_ns > lpo_critical_gpu_op(g, s->ops[at])->start_ns)
         return; /* two clocks, or the event was recorded again */
     g->recorded_waits++;
-    if (op->other == LPO_NONE || gpu_op(g, source)->end_ns > gpu_op(g, op->other)->end_ns)
+    if (op->other == LPO_NONE ||
+        lpo_critical_gpu_op(g, source)->end_ns > lpo_critical_gpu_op(g, op->other)->end_ns)
         op->other = source;
 }
 
@@ -119,41 +115,42 @@ static bool before(const void *trace, uint32_t a, uint32_t b)
 
 /* A call of the host that waits for one stream or event: not for what another stream did. */
 static void host_waits(struct critical_graph *g, const struct streams *s, const struct lpo_wait *w,
-                       struct critical_call *c)
+                       uint32_t call)
 {
+    struct critical_span c = lpo_critical_times(g, call);
     bool event = w->kind == LPO_WAIT_HOST_FOR_EVENT;
     uint32_t source =
-        last_by(s, w->device, event ? w->on_stream : w->stream, event ? w->record_ns : c->start_ns);
+        last_by(s, w->device, event ? w->on_stream : w->stream, event ? w->record_ns : c.start_ns);
     int64_t end_ns;
 
     if (source == LPO_NONE)
         return;
-    end_ns = gpu_op(g, source)->end_ns;
-    if (end_ns > c->end_ns || gpu_op(g, source)->start_ns >= c->end_ns)
+    end_ns = lpo_critical_gpu_op(g, source)->end_ns;
+    if (end_ns > c.end_ns || lpo_critical_gpu_op(g, source)->start_ns >= c.end_ns)
         return;
-    c->waits = end_ns > c->start_ns ? source : LPO_NONE;
+    g->calls.at[call].waits = end_ns > c.start_ns ? source : LPO_NONE;
     g->recorded_waits++;
 }
 
 static void find_host_waits(struct critical_graph *g, const struct streams *s, const uint32_t *rows,
                             size_t count)
 {
-    for (size_t i = 0; i < g->calls.len; i++) {
-        struct critical_call *c = &g->calls.at[i];
+    for (uint32_t i = 0; i < g->calls.len; i++) {
+        struct critical_span c = lpo_critical_times(g, i);
         size_t low = 0, high = count;
 
-        if (c->launch != LPO_NONE)
+        if (lpo_critical_launch(g, i) != LPO_NONE)
             continue;
         while (low < high) {
             size_t mid = low + (high - low) / 2;
 
-            if (g->t->waits.at[rows[mid]].ns < c->start_ns)
+            if (g->t->waits.at[rows[mid]].ns < c.start_ns)
                 low = mid + 1;
             else
                 high = mid;
         }
-        if (low < count && g->t->waits.at[rows[low]].ns <= c->end_ns)
-            host_waits(g, s, &g->t->waits.at[rows[low]], c);
+        if (low < count && g->t->waits.at[rows[low]].ns <= c.end_ns)
+            host_waits(g, s, &g->t->waits.at[rows[low]], i);
     }
 }
 

@@ -37,14 +37,14 @@ static struct place from_op(struct walk *w, uint32_t i)
 {
     const struct critical_graph *g = w->g;
     const struct critical_op *op = &g->ops.at[i];
-    const struct lpo_gpu_op *k = &g->t->gpu_ops.at[op->row];
+    const struct lpo_gpu_op *k = lpo_critical_gpu_op(g, i);
     struct place to = { LPO_NONE, LPO_NONE, false };
     int64_t from_ns;
-    enum critical_edge edge = lpo_critical_edge(g, op, &from_ns);
+    enum critical_edge edge = lpo_critical_edge(g, i, &from_ns);
     enum lpo_critical_part gap =
         edge == CRITICAL_NO_EDGE ? LPO_PATH_GAP : lag_part(LPO_PATH_GAP, k->start_ns - from_ns);
 
-    give(w, k->start_ns, lpo_critical_part_of(g, op->row), i, op->call, false);
+    give(w, k->start_ns, lpo_critical_part_of(g, g->op_rows[i]), i, op->call, false);
     switch (edge) {
     case CRITICAL_BEFORE:
         to.op = op->before;
@@ -56,8 +56,8 @@ static struct place from_op(struct walk *w, uint32_t i)
         break;
     case CRITICAL_LAUNCH:
         to.call = op->call;
-        to.returned = from_ns != g->calls.at[op->call].start_ns;
-        if (lpo_critical_in_launch(&g->calls.at[op->call], k->start_ns))
+        to.returned = from_ns != lpo_critical_times(g, op->call).start_ns;
+        if (lpo_critical_in_launch(lpo_critical_times(g, op->call), k->start_ns))
             give(w, from_ns, LPO_PATH_CALLS, LPO_NONE, op->call, true);
         else
             give(w, from_ns, lag_part(LPO_PATH_LAUNCH_DELAY, k->start_ns - from_ns), i, op->call,
@@ -73,24 +73,21 @@ static struct place from_call(struct walk *w, struct place at)
 {
     const struct critical_graph *g = w->g;
     const struct critical_call *c = &g->calls.at[at.call];
+    struct critical_span ns = lpo_critical_times(g, at.call), before;
     struct place to = { LPO_NONE, c->before, true };
 
     if (at.returned && c->waits != LPO_NONE) {
         to = (struct place){ c->waits, LPO_NONE, false };
-        give(w, g->t->gpu_ops.at[g->ops.at[c->waits].row].end_ns, LPO_PATH_RETURN, LPO_NONE,
-             at.call, true);
+        give(w, lpo_critical_gpu_op(g, c->waits)->end_ns, LPO_PATH_RETURN, LPO_NONE, at.call, true);
         return to;
     }
     if (at.returned)
-        give(w, c->start_ns, LPO_PATH_CALLS, LPO_NONE, at.call, true);
+        give(w, ns.start_ns, LPO_PATH_CALLS, LPO_NONE, at.call, true);
     if (c->before == LPO_NONE)
         return to;
-    if (g->calls.at[c->before].end_ns > c->start_ns) { /* they overlap */
-        to.returned = false;
-        give(w, g->calls.at[c->before].start_ns, LPO_PATH_HOST, LPO_NONE, at.call, false);
-    } else {
-        give(w, g->calls.at[c->before].end_ns, LPO_PATH_HOST, LPO_NONE, at.call, false);
-    }
+    before = lpo_critical_times(g, c->before);
+    to.returned = before.end_ns <= ns.start_ns; /* else they overlap */
+    give(w, to.returned ? before.end_ns : before.start_ns, LPO_PATH_HOST, LPO_NONE, at.call, false);
     return to;
 }
 
@@ -100,10 +97,10 @@ static struct place last(const struct critical_graph *g)
     struct place at = { LPO_NONE, LPO_NONE, true };
 
     for (uint32_t i = 0; i < g->calls.len; i++)
-        if (g->calls.at[i].end_ns == g->end_ns)
+        if (lpo_critical_times(g, i).end_ns == g->end_ns)
             at.call = i;
     for (uint32_t i = 0; at.call == LPO_NONE && i < g->ops.len; i++)
-        if (g->t->gpu_ops.at[g->ops.at[i].row].end_ns == g->end_ns)
+        if (lpo_critical_gpu_op(g, i)->end_ns == g->end_ns)
             at.op = i;
     return at;
 }
@@ -115,7 +112,7 @@ void lpo_critical_walk(const struct critical_graph *g, critical_stretch_fn *each
     uint32_t first_call = LPO_NONE;
 
     /* each step leads to an earlier point: no more of them than points, twice for calls */
-    for (size_t n = 0; n <= g->norder + g->calls.len; n++) {
+    for (size_t n = 0; n <= g->ops.len + 3 * g->calls.len; n++) {
         if (at.op != LPO_NONE) {
             first_call = LPO_NONE;
             at = from_op(&w, at.op);
