@@ -27,6 +27,7 @@ static void add_line(struct lpo_err *err, const char *fmt, va_list ap)
 static void start(struct lpo_err *err, int code, const char *file, int line)
 {
     err->code = code;
+    err->system = 0;
     err->lines = 0;
     err->used = 0;
     err->file = file;
@@ -56,7 +57,10 @@ int lpo_err_fail_errno(struct lpo_err *err, const char *file, int line, const ch
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    return lpo_err_fail(err, LPO_E_IO, file, line, "%s: %s", what, strerror(saved));
+    lpo_err_fail(err, LPO_E_IO, file, line, "%s: %s", what, strerror(saved));
+    if (err)
+        err->system = saved;
+    return LPO_E_IO;
 }
 
 int lpo_err_ctx(struct lpo_err *err, const char *fmt, ...)

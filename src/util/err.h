@@ -28,6 +28,7 @@ enum lpo_code {
 
 struct lpo_err {
     int code;                   /* of the deepest failure; 0 while nothing failed */
+    int system;                 /* errno of the cause, where the system refused; 0 */
     unsigned lines;             /* how many lines were gathered */
     unsigned at[LPO_ERR_LINES]; /* where each begins in text; the first is the cause */
     unsigned used;

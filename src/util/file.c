@@ -20,6 +20,7 @@
 #include "util/err.h"
 #include "util/path.h"
 #include "util/spool.h"
+#include "util/stale.h"
 #include "util/str.h"
 
 static const size_t default_limit = (size_t)1 << 30;
@@ -52,8 +53,8 @@ static int read_all(int fd, const char *path, size_t limit, struct lpo_file_text
     return 0;
 }
 
-int lpo_file_text_read_limit(const char *path, size_t limit, struct lpo_file_text **out,
-                             struct lpo_err *err)
+static int read_once(const char *path, size_t limit, struct lpo_file_text **out,
+                     struct lpo_err *err)
 {
     LPO_AUTO(lpo_file_text) t = NULL;
     LPO_AUTO(lpo_spool) copy = NULL;
@@ -81,6 +82,22 @@ int lpo_file_text_read_limit(const char *path, size_t limit, struct lpo_file_tex
     return 0;
 }
 
+int lpo_file_text_read_limit(const char *path, size_t limit, struct lpo_file_text **out,
+                             struct lpo_err *err)
+{
+    unsigned tries = 0;
+    struct lpo_err why;
+    int rc;
+
+    do {
+        why = (struct lpo_err){ 0 };
+        rc = read_once(path, limit, out, &why);
+    } while (rc < 0 && lpo_stale_retry(why.system, &tries));
+    if (rc < 0 && err)
+        *err = why;
+    return rc;
+}
+
 int lpo_file_text_read(const char *path, struct lpo_file_text **out, struct lpo_err *err)
 {
     return lpo_file_text_read_limit(path, 0, out, err);
@@ -98,6 +115,7 @@ int lpo_file_make_dirs(const char *path, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     char *copy = lpo_arena_strdup(a, path);
+    unsigned tries = 0;
 
     for (char *p = copy + 1; *copy && p[-1]; p++) {
         char c = *p;
@@ -105,8 +123,9 @@ int lpo_file_make_dirs(const char *path, struct lpo_err *err)
         if (c != '/' && c != '\0')
             continue;
         *p = '\0';
-        if (mkdir(copy, 0777) < 0 && errno != EEXIST)
-            return lpo_fail_errno(err, "cannot make the folder '%s'", copy);
+        while (mkdir(copy, 0777) < 0 && errno != EEXIST)
+            if (!lpo_stale_retry(errno, &tries))
+                return lpo_fail_errno(err, "cannot make the folder '%s'", copy);
         *p = c;
         if (c == '\0')
             break;
@@ -121,7 +140,8 @@ int lpo_file_make_dirs(const char *path, struct lpo_err *err)
 enum { SWEEP_DEPTH = 16 };
 
 static const char scratch_prefix[] = "lpo-";
-static const time_t scratch_age_s = 10; /* younger ones may not be locked yet */
+static const time_t foreign_age_s = 24 * 3600; /* no clock is so far off */
+static const time_t scratch_age_s = 10;        /* younger ones may not be locked yet */
 
 static const char *scratch_dir(void)
 {
@@ -144,6 +164,15 @@ static bool is_abandoned(int dir, const char *name)
            fstatat(dir, name, &same, AT_SYMLINK_NOFOLLOW) == 0 && same.st_ino == st.st_ino;
     close(fd);
     return free;
+}
+
+/* Locks of many network disks hold on one machine only. */
+static bool may_sweep(int dir, const char *name)
+{
+    struct stat st;
+
+    return !lpo_file_temp_is_foreign(name) || (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                                               time(NULL) - st.st_mtime > foreign_age_s);
 }
 
 int lpo_file_remove_at(int dir, const char *name)
@@ -179,7 +208,7 @@ static void sweep(int dir, bool deep, int depth)
         close(copy);
     for (struct dirent *e; d && (e = readdir(d));) {
         if (lpo_str_starts(e->d_name, LPO_TEMP_PREFIX)) {
-            if (is_abandoned(dir, e->d_name))
+            if (is_abandoned(dir, e->d_name) && may_sweep(dir, e->d_name))
                 lpo_file_remove_at(dir, e->d_name);
         } else if (deep && e->d_type == DT_DIR && depth < SWEEP_DEPTH &&
                    strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {

@@ -42,10 +42,11 @@ int lpo_file_make_dirs(const char *path, struct lpo_err *err);
 /* --- temporary files --- */
 
 #define LPO_TEMP_PREFIX ".lpo-tmp-"
-enum { LPO_TEMP_NAME = sizeof LPO_TEMP_PREFIX + 16 };
+enum { LPO_TEMP_HOST = 8, LPO_TEMP_NAME = sizeof LPO_TEMP_PREFIX + LPO_TEMP_HOST + 16 };
 
-/* A name that begins with LPO_TEMP_PREFIX and cannot be guessed. */
+/* A name that begins with LPO_TEMP_PREFIX and a number for this machine, and cannot be guessed. */
 void lpo_file_temp_name(char out[LPO_TEMP_NAME]);
+bool lpo_file_temp_is_foreign(const char *name); /* another machine made it */
 /* Removes the temporary files that are being written, and the scratch files. For a signal handler
  * that ends the process. */
 void lpo_file_drop_temp(void);
@@ -80,7 +81,8 @@ int lpo_file_new_name(struct lpo_file_new *f, const char *path, struct lpo_err *
 void lpo_file_new_drop(struct lpo_file_new *f);
 
 /* Removes what killed processes of this user left in `dir` under such names; `deep`: below it, too.
- * What a living process holds, other users' files and links stay. Failing is not an error. */
+ * What a living process holds, other users' files and links stay, and for a day what another
+ * machine made: its locks may not be seen here. Failing is not an error. */
 void lpo_file_sweep(const char *dir, bool deep);
 /* The same for the scratch files in TMPDIR. */
 void lpo_file_sweep_scratch(void);

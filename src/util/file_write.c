@@ -18,6 +18,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
+#include "util/stale.h"
 #include "util/str.h"
 #include "util/thread.h"
 
@@ -38,11 +39,19 @@ static int write_all(int fd, const char *bytes, size_t len)
     return 0;
 }
 
+static uint32_t host_number(void)
+{
+    char host[65] = { 0 };
+
+    gethostname(host, sizeof host - 1);
+    return (uint32_t)lpo_str_hash(host, strlen(host));
+}
+
 /* Eight random bytes: a name that another user cannot guess and put a link under beforehand. */
 void lpo_file_temp_name(char out[LPO_TEMP_NAME])
 {
     unsigned char bytes[8];
-    size_t n = sizeof LPO_TEMP_PREFIX - 1;
+    size_t n;
 
     if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != (ssize_t)sizeof bytes) {
         /* O_EXCL still refuses what is there; only the guess gets easier */
@@ -50,9 +59,17 @@ void lpo_file_temp_name(char out[LPO_TEMP_NAME])
 
         memcpy(bytes, &seed, sizeof bytes);
     }
-    memcpy(out, LPO_TEMP_PREFIX, n);
+    n = (size_t)snprintf(out, LPO_TEMP_NAME, LPO_TEMP_PREFIX "%08x", host_number());
     for (size_t i = 0; i < sizeof bytes; i++)
         n += (size_t)snprintf(out + n, LPO_TEMP_NAME - n, "%02x", bytes[i]);
+}
+
+bool lpo_file_temp_is_foreign(const char *name)
+{
+    char own[LPO_TEMP_NAME];
+
+    snprintf(own, sizeof own, LPO_TEMP_PREFIX "%08x", host_number());
+    return strlen(name) == LPO_TEMP_NAME - 1 && strncmp(name, own, strlen(own)) != 0;
 }
 
 /* The lock marks the file as being written: lpo_file_sweep() leaves it alone. It goes with the
@@ -179,13 +196,24 @@ struct flushing {
     atomic_size_t next;
 };
 
+/* One alone: 0 or errno. */
+static int flush(int fd)
+{
+    unsigned tries = 0;
+
+    while (fsync(fd) < 0)
+        if (!lpo_stale_retry(errno, &tries))
+            return errno;
+    return 0;
+}
+
 static void *flush_some(void *arg)
 {
     struct flushing *f = arg;
     size_t i;
 
     while ((i = atomic_fetch_add(&f->next, 1)) < f->count)
-        f->errors[i] = fsync(f->fds[i]) < 0 ? errno : 0;
+        f->errors[i] = flush(f->fds[i]);
     return NULL;
 }
 
@@ -232,6 +260,7 @@ static int write_again(struct lpo_file_new *f, const char *path, struct lpo_err 
 
 int lpo_file_new_name(struct lpo_file_new *f, const char *path, struct lpo_err *err)
 {
+    unsigned tries = 0;
     int rc = 0;
 
     if (!*f->temp) {
@@ -239,6 +268,8 @@ int lpo_file_new_name(struct lpo_file_new *f, const char *path, struct lpo_err *
         return 0;
     }
     for (int i = 0; renameat(f->dir, f->temp, f->dir, lpo_path_base(path)) < 0; i++) {
+        if (lpo_stale_retry(errno, &tries))
+            continue;
         if (errno != ENOENT)
             rc = lpo_fail_errno(err, "cannot put '%s' in place", path);
         else if (i == 2)
@@ -277,13 +308,7 @@ int lpo_file_flushed_folder(int error, const char *path, struct lpo_err *err)
     return error == EINVAL || error == EBADF ? 0 : lpo_file_flushed(error, path, err);
 }
 
-/* One alone. */
-static int flush(int fd)
-{
-    return fsync(fd) < 0 ? errno : 0;
-}
-
-static int replace_file(const char *path, const void *bytes, size_t len, unsigned mode,
+static int replace_once(const char *path, const void *bytes, size_t len, unsigned mode,
                         struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
@@ -304,6 +329,22 @@ static int replace_file(const char *path, const void *bytes, size_t len, unsigne
     if (rc == 0)
         rc = lpo_file_flushed_folder(flush(dir), folder, err);
     close(dir);
+    return rc;
+}
+
+static int replace_file(const char *path, const void *bytes, size_t len, unsigned mode,
+                        struct lpo_err *err)
+{
+    unsigned tries = 0;
+    struct lpo_err why;
+    int rc;
+
+    do {
+        why = (struct lpo_err){ 0 };
+        rc = replace_once(path, bytes, len, mode, &why);
+    } while (rc < 0 && lpo_stale_retry(why.system, &tries));
+    if (rc < 0 && err)
+        *err = why;
     return rc;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/path.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "util/arena.h"
+#include "util/stale.h"
 #include "util/str.h"
 
 char *lpo_path_join(struct lpo_arena *a, const char *dir, const char *name)
@@ -50,14 +52,23 @@ char *lpo_path_absolute(struct lpo_arena *a, const char *path)
 
 bool lpo_path_exists(const char *path)
 {
-    return access(path, F_OK) == 0;
+    unsigned tries = 0;
+
+    while (access(path, F_OK) < 0)
+        if (!lpo_stale_retry(errno, &tries))
+            return false;
+    return true;
 }
 
 bool lpo_path_is_dir(const char *path)
 {
+    unsigned tries = 0;
     struct stat st;
 
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    while (stat(path, &st) < 0)
+        if (!lpo_stale_retry(errno, &tries))
+            return false;
+    return S_ISDIR(st.st_mode);
 }
 
 /* A folder passes access(X_OK) too. */

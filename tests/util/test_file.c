@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/arena.h"
@@ -63,6 +65,30 @@ static void only_abandoned_files_are_swept(void **state)
     close(fd);
     lpo_file_sweep(dir, false);
     assert_false(lpo_path_exists(held));
+    assert_int_equal(lpo_file_remove_at(AT_FDCWD, dir), 0);
+}
+
+/* The locks of another machine may not be seen here: only a day says that nobody writes it. */
+static void files_of_another_machine_stay_a_day(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    char dir[] = "/tmp/lpo-test-file-XXXXXX", name[LPO_TEMP_NAME];
+    struct timespec two_days_ago[2] = { { time(NULL) - 172800, 0 }, { time(NULL) - 172800, 0 } };
+    const char *path;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    lpo_file_temp_name(name);
+    assert_false(lpo_file_temp_is_foreign(name));
+    name[strlen(LPO_TEMP_PREFIX)] ^= 1; /* a digit of the machine's number: 8 and 9, a and ` */
+    assert_true(lpo_file_temp_is_foreign(name));
+    path = lpo_path_join(a, dir, name);
+    assert_int_equal(lpo_file_write(path, "x", 1, NULL), 0);
+    lpo_file_sweep(dir, true);
+    assert_true(lpo_path_exists(path));
+    assert_int_equal(utimensat(AT_FDCWD, path, two_days_ago, 0), 0);
+    lpo_file_sweep(dir, true);
+    assert_false(lpo_path_exists(path));
     assert_int_equal(lpo_file_remove_at(AT_FDCWD, dir), 0);
 }
 
@@ -133,6 +159,7 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_TEST(&u, only_abandoned_files_are_swept);
+    UNIT_TEST(&u, files_of_another_machine_stay_a_day);
     UNIT_TEST(&u, a_link_is_not_written_through);
     UNIT_ROWS(&u, cases, check_file);
     UNIT_TEST(&u, what_cannot_be_read);
