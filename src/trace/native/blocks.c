@@ -11,9 +11,12 @@
 #include "util/arena.h"
 #include "util/crc32c.h"
 #include "util/err.h"
+#include "util/stale.h"
 
 struct lpo_native_blocks {
-    int fd; /* -1: from memory */
+    int fd;     /* -1: from memory */
+    char *path; /* to open it again; NULL: not by its name */
+    int error;  /* errno of what could not be read; 0 */
     const uint8_t *bytes;
     size_t len;
     uint64_t at;
@@ -22,9 +25,25 @@ struct lpo_native_blocks {
     uint64_t ignored;
 };
 
-/* Exactly `len` bytes at `at`, or false. */
+/* The name leads to the file where the descriptor does not any more. */
+static bool open_again(struct lpo_native_blocks *b, int error, unsigned *tries)
+{
+    int fd;
+
+    if (!b->path || !lpo_stale_retry(error, tries))
+        return false;
+    fd = open(b->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0) {
+        close(b->fd);
+        b->fd = fd;
+    }
+    return true;
+}
+
+/* Exactly `len` bytes at `at`, or false; what the disk refused is kept in b->error. */
 static bool bytes_at(struct lpo_native_blocks *b, uint64_t at, void *out, size_t len)
 {
+    unsigned tries = 0;
     size_t got = 0;
 
     if (b->fd < 0) {
@@ -36,8 +55,11 @@ static bool bytes_at(struct lpo_native_blocks *b, uint64_t at, void *out, size_t
     }
     while (got < len) {
         ssize_t n = pread(b->fd, (uint8_t *)out + got, len - got, (off_t)(at + got));
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && (errno == EINTR || open_again(b, errno, &tries)))
             continue;
+        /* what is no file has no bytes at a place: it is no trace, and no bad disk */
+        if (n < 0 && errno != ESPIPE && errno != EISDIR && errno != EAGAIN)
+            b->error = errno;
         if (n <= 0)
             return false;
         got += (size_t)n;
@@ -54,7 +76,13 @@ static int check_preamble(struct lpo_native_blocks *b, const struct lpo_native_f
     uint8_t preamble[LPOT_PREAMBLE_BYTES];
     unsigned major;
 
-    if (!bytes_at(b, 0, preamble, sizeof preamble) || memcmp(preamble, format->magic, 8) != 0)
+    bool whole = bytes_at(b, 0, preamble, sizeof preamble);
+
+    if (b->error) {
+        errno = b->error;
+        return lpo_fail_errno(err, "cannot read '%s'", b->path ? b->path : format->word);
+    }
+    if (!whole || memcmp(preamble, format->magic, 8) != 0)
         return lpo_fail(err, LPO_E_FORMAT, "not a %s", format->what);
     major = preamble[8] + 256u * preamble[9];
     if (major != format->major)
@@ -64,13 +92,14 @@ static int check_preamble(struct lpo_native_blocks *b, const struct lpo_native_f
     return 0;
 }
 
-int lpo_native_blocks_as(const struct lpo_native_format *format, int fd, const void *bytes,
-                         size_t len, struct lpo_native_blocks **out, struct lpo_err *err)
+static int begin(const struct lpo_native_format *format, int fd, const char *path,
+                 const void *bytes, size_t len, struct lpo_native_blocks **out, struct lpo_err *err)
 {
     struct lpo_native_blocks *b = lpo_xcalloc(1, sizeof *b);
     int rc;
 
     b->fd = fd;
+    b->path = path ? lpo_xstrdup(path) : NULL;
     b->bytes = bytes;
     b->len = len;
     rc = check_preamble(b, format, err);
@@ -81,13 +110,23 @@ int lpo_native_blocks_as(const struct lpo_native_format *format, int fd, const v
     return rc;
 }
 
+int lpo_native_blocks_as(const struct lpo_native_format *format, int fd, const void *bytes,
+                         size_t len, struct lpo_native_blocks **out, struct lpo_err *err)
+{
+    return begin(format, fd, NULL, bytes, len, out, err);
+}
+
 int lpo_native_blocks_open(const char *path, struct lpo_native_blocks **out, struct lpo_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO would wait */
+    unsigned tries = 0;
+    int fd;
 
+    do /* a FIFO would wait */
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    while (fd < 0 && lpo_stale_retry(errno, &tries));
     if (fd < 0)
         return lpo_fail_errno(err, "cannot open '%s'", path);
-    return lpo_native_blocks_as(&trace_format, fd, NULL, 0, out, err);
+    return begin(&trace_format, fd, path, NULL, 0, out, err);
 }
 
 int lpo_native_blocks_over(const void *bytes, size_t len, struct lpo_native_blocks **out,
@@ -103,6 +142,7 @@ void lpo_native_blocks_destroy(struct lpo_native_blocks *b)
     if (b->fd >= 0)
         close(b->fd);
     free(b->payload);
+    free(b->path);
     free(b);
 }
 
@@ -173,6 +213,13 @@ bool lpo_native_blocks_next(struct lpo_native_blocks *b, struct lpo_native_block
 void lpo_native_blocks_rewind(struct lpo_native_blocks *b)
 {
     b->at = LPOT_PREAMBLE_BYTES;
+}
+
+int lpo_native_blocks_failed(const struct lpo_native_blocks *b, struct lpo_err *err)
+{
+    errno = b->error;
+    return b->error ? lpo_fail_errno(err, "cannot read '%s' whole", b->path ? b->path : "the trace")
+                    : 0;
 }
 
 uint64_t lpo_native_blocks_ignored(const struct lpo_native_blocks *b)

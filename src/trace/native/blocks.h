@@ -43,6 +43,8 @@ LPO_AUTO_DEFINE(lpo_native_blocks);
 
 bool lpo_native_blocks_next(struct lpo_native_blocks *b,
                             struct lpo_native_block *out); /* false: the end */
+/* LPO_E_IO where a block could not be read although the file has it: what came is not all. */
+int lpo_native_blocks_failed(const struct lpo_native_blocks *b, struct lpo_err *err);
 void lpo_native_blocks_rewind(struct lpo_native_blocks *b);
 uint64_t lpo_native_blocks_ignored(
     const struct lpo_native_blocks *b); /* bytes after the last whole block */

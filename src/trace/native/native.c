@@ -294,7 +294,8 @@ static int native_read(const char *path, struct lpo_trace *into, struct lpo_err 
 
     if (lpo_native_blocks_open(path, &blocks, &first) < 0)
         return read_packed(path, into, err);
-    return read_blocks(blocks, into);
+    read_blocks(blocks, into);
+    return lpo_native_blocks_failed(blocks, err); /* a bad disk is not the end of the file */
 }
 
 static bool native_sniff(const char *path, const unsigned char *head, size_t len)
