@@ -17,6 +17,7 @@
 #include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
+#include "util/stale.h"
 
 enum { MAX_TRIES = 10000 };
 
@@ -33,9 +34,13 @@ static bool is_ours(const char *name)
 
 static enum place look(const char *dir, struct lpo_err *err)
 {
-    DIR *d = opendir(dir);
     bool ours = false, empty = true;
+    unsigned tries = 0;
+    DIR *d;
 
+    do
+        d = opendir(dir);
+    while (!d && lpo_stale_retry(errno, &tries));
     if (!d && errno == ENOENT)
         return PLACE_FREE;
     if (!d) {
@@ -150,9 +155,13 @@ static int take_lock(struct lpo_arena *a, struct lpo_run_folder *f, struct lpo_e
 {
     const char *dir = f->dir;
     const char *path = lpo_path_join(a, dir, LPO_RUN_LOCK);
-    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     const char *holder;
+    unsigned tries = 0;
+    int fd;
 
+    do
+        fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    while (fd < 0 && lpo_stale_retry(errno, &tries));
     if (fd < 0 && (errno == EACCES || errno == EROFS)) /* another user's: ask all the same */
         fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
@@ -177,6 +186,7 @@ static int take_lock(struct lpo_arena *a, struct lpo_run_folder *f, struct lpo_e
 static int make_beside(struct lpo_arena *a, struct lpo_run_folder *f, struct lpo_err *err)
 {
     const char *above = lpo_path_dir(a, f->place);
+    unsigned tries = 0;
 
     if (lpo_file_make_dirs(above, err) < 0)
         return err ? err->code : LPO_E_IO;
@@ -190,6 +200,8 @@ static int make_beside(struct lpo_arena *a, struct lpo_run_folder *f, struct lpo
         if (mkdir(f->dir, 0777) < 0 && errno == EEXIST)
             continue;
         f->dir_fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (f->dir_fd < 0 && lpo_stale_retry(errno, &tries))
+            continue;
         if (f->dir_fd < 0)
             return lpo_fail_errno(err, "cannot make a folder in '%s'", above);
         flock(f->dir_fd, LOCK_EX | LOCK_NB);
@@ -233,21 +245,25 @@ int lpo_run_folder_begin(struct lpo_arena *a, const char *wanted, struct lpo_run
  * the next number is tried. */
 int lpo_run_folder_publish(struct lpo_arena *a, struct lpo_run_folder *f, struct lpo_err *err)
 {
+    unsigned tries = 0;
     int above, i = 1;
 
-    if (fsync(f->dir_fd) < 0 && errno != EINVAL)
-        return lpo_fail_errno(err, "cannot write the run folder '%s'", f->dir);
+    while (fsync(f->dir_fd) < 0 && errno != EINVAL)
+        if (!lpo_stale_retry(errno, &tries))
+            return lpo_fail_errno(err, "cannot write the run folder '%s'", f->dir);
     while (!f->in_place) {
         const char *chosen;
         enum place what;
 
         if (choose(a, f->place, &i, &chosen, &what, err) < 0)
             return err ? err->code : LPO_E_IO;
+        if (f->only_here && i > 1)
+            return lpo_fail(err, LPO_E_USAGE, "another run was put at '%s' first", f->place);
         if (rename(f->dir, chosen) == 0) {
             f->dir = chosen;
             break;
         }
-        if (errno != ENOTEMPTY && errno != EEXIST)
+        if (errno != ENOTEMPTY && errno != EEXIST && !lpo_stale_retry(errno, &tries))
             return lpo_fail_errno(err, "cannot put the run folder '%s' in place", chosen);
     }
     f->building = false;

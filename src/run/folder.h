@@ -21,8 +21,9 @@ struct lpo_run_folder {
     const char *dir;   /* absolute, in the arena; until it is published, where it is built */
     const char *place; /* where it will be; it may become place-2, -3, … */
     bool building;
-    bool unlocked; /* this file system has no locks */
-    bool in_place; /* built where it stays: the place is the working folder or a mount point */
+    bool unlocked;  /* this file system has no locks */
+    bool only_here; /* never place-2: publish fails where another run came first */
+    bool in_place;  /* built where it stays: the place is the working folder or a mount point */
     int lock_fd, dir_fd;
 };
 

@@ -17,6 +17,7 @@
 #include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
+#include "util/stale.h"
 #include "util/str.h"
 #include "util/visible.h"
 
@@ -83,13 +84,27 @@ static void add_path(struct lpo_arena *a, struct lpo_paths *out, const char *pat
     out->at[out->len++] = path;
 }
 
+static bool look_at(int dir, const char *name, struct stat *st)
+{
+    unsigned tries = 0;
+
+    while (fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (!lpo_stale_retry(errno, &tries))
+            return false;
+    return true;
+}
+
 static int walk(struct lpo_arena *a, const char *run, const char *name, int depth,
                 struct lpo_paths *out, struct lpo_err *err)
 {
     const char *dir = lpo_path_join(a, run, name);
-    DIR *d = opendir(dir);
+    unsigned tries = 0;
     int rc = 0;
+    DIR *d;
 
+    do
+        d = opendir(dir);
+    while (!d && lpo_stale_retry(errno, &tries));
     if (!d && errno == ENOENT)
         return 0; /* nothing there; anything else is "could not look" */
     if (!d)
@@ -99,9 +114,13 @@ static int walk(struct lpo_arena *a, const char *run, const char *name, int dept
         char *below = lpo_path_join(a, name, e->d_name);
         struct stat st;
 
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
+        if (!look_at(dirfd(d), e->d_name, &st)) {
+            if (errno != ENOENT) /* removed in between: it is not there */
+                rc = lpo_fail_errno(err, "cannot look at '%s'", below);
+            continue;
+        }
         if (out->len >= MAX_FILES || (S_ISDIR(st.st_mode) && depth >= MAX_DEPTH)) {
             out->cut = true;
             continue;
@@ -133,8 +152,7 @@ int lpo_run_folder_list(struct lpo_arena *a, const char *run, const char *name,
 
 /* --- removing ------------------------------------------------------------------------------- */
 
-/* The folder that holds run/name; no component below `run` may be a link. -1: errno says why. */
-static int open_above(struct lpo_arena *a, const char *run, const char *name)
+static int open_above_once(struct lpo_arena *a, const char *run, const char *name)
 {
     int fd = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -147,6 +165,18 @@ static int open_above(struct lpo_arena *a, const char *run, const char *name)
         errno = why;
         fd = next;
     }
+    return fd;
+}
+
+/* The folder that holds run/name; no component below `run` may be a link. -1: errno says why. */
+static int open_above(struct lpo_arena *a, const char *run, const char *name)
+{
+    unsigned tries = 0;
+    int fd;
+
+    do
+        fd = open_above_once(a, run, name);
+    while (fd < 0 && lpo_stale_retry(errno, &tries));
     return fd;
 }
 
