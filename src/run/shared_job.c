@@ -2,16 +2,15 @@
 #include "run/shared_job.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "run/child/supervise.h"
 #include "run/clock.h"
 #include "run/folder.h"
+#include "run/heartbeat.h"
 #include "run/manifest.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -21,6 +20,7 @@
 
 #define JOB_FILE ".lpo-job"
 
+enum { MOST = 1 << 16 }; /* ranks: the size of the job is a number in a variable */
 static const int64_t first_sign_ns = 60000000000; /* a rank that has not begun by then will not */
 
 /* --- which job ------------------------------------------------------------------------------ */
@@ -83,9 +83,9 @@ int lpo_run_shared_job_mark(const struct lpo_shared_job *j, const char *dir, str
     return lpo_run_folder_write(dir, JOB_FILE, j->id, strlen(j->id), err);
 }
 
-static void pause_a_little(void)
+static void pause_ms(long ms)
 {
-    struct timespec t = { 0, 50000000 };
+    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
 
     nanosleep(&t, NULL);
 }
@@ -94,8 +94,7 @@ int lpo_run_shared_job_wait(struct lpo_arena *a, const struct lpo_shared_job *j,
                             struct lpo_err *err)
 {
     const char *path = lpo_path_join(a, j->dir, JOB_FILE);
-    int64_t end =
-        lpo_run_clock_unix_ns() + (j->limit_ns < first_sign_ns ? j->limit_ns : first_sign_ns);
+    int64_t end = lpo_run_clock_ns() + (j->limit_ns < first_sign_ns ? j->limit_ns : first_sign_ns);
 
     for (;;) {
         LPO_AUTO(lpo_file_text) text = NULL;
@@ -109,9 +108,9 @@ int lpo_run_shared_job_wait(struct lpo_arena *a, const struct lpo_shared_job *j,
                             "new one",
                             j->dir);
         }
-        if (lpo_run_clock_unix_ns() >= end || lpo_run_supervise_interrupted())
+        if (lpo_run_clock_ns() >= end || lpo_run_supervise_interrupted())
             return 0;
-        pause_a_little();
+        pause_ms(50);
     }
 }
 
@@ -123,38 +122,62 @@ const char *lpo_run_shared_job_member(struct lpo_arena *a, const struct lpo_shar
 
 /* --- the end -------------------------------------------------------------------------------- */
 
-/* The kernel gives the lock of a process that ended to whoever asks. */
-static bool is_alive(struct lpo_arena *a, const char *dir)
-{
-    int fd = open(lpo_path_join(a, dir, LPO_RUN_LOCK), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    bool alive;
+/* What rank 0 knows of another while it waits for it. */
+struct member {
+    struct lpo_manifest manifest;
+    struct lpo_heartbeat_watch life;
+    const char *problem; /* why there is no manifest; NULL: nothing of the rank is here */
+    bool settled, there;
+};
 
-    if (fd < 0)
-        return errno != ENOENT;
-    alive = flock(fd, LOCK_EX | LOCK_NB) < 0;
-    close(fd);
-    return alive;
+/* Until its manifest says that it ended, or its lpo is gone, or the time is over. */
+static bool is_settled(struct lpo_manifest *m, const struct lpo_shared_job *j, int64_t waited,
+                       struct member *w)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_manifest now = { .arena = a, .dir = w->manifest.dir };
+    /* before the manifest is looked at: it may end in between */
+    bool over = lpo_run_heartbeat_is_over(&w->life, now.dir);
+    bool begun = lpo_path_exists(lpo_path_join(a, now.dir, "run.json"));
+    struct lpo_err none = { 0 };
+
+    if (begun && lpo_run_manifest_load(&now, &none) == 0 && now.state != LPO_RUNNING)
+        return true;
+    return (begun && over) || waited >= j->limit_ns || m->state == LPO_INTERRUPTED ||
+           (!begun && waited >= first_sign_ns) || lpo_run_supervise_interrupted();
 }
 
-/* Until its manifest says that it ended, or nobody holds its folder any more. */
-static bool wait_for_member(struct lpo_manifest *m, const struct lpo_shared_job *j, int64_t begin,
-                            struct lpo_manifest *out)
+static void load_member(struct lpo_manifest *m, struct member *w)
 {
-    for (;;) {
-        LPO_AUTO(lpo_arena) a = lpo_arena_create();
-        struct lpo_manifest now = { .arena = a, .dir = out->dir };
-        struct lpo_err none = { 0 };
-        bool alive = is_alive(a, out->dir); /* before the manifest: it may end in between */
-        bool begun = lpo_path_exists(lpo_path_join(a, out->dir, "run.json"));
-        int64_t waited = lpo_run_clock_unix_ns() - begin;
-        bool ended = begun && lpo_run_manifest_load(&now, &none) == 0 && now.state != LPO_RUNNING;
+    struct lpo_err why = { 0 };
 
-        if (ended || (begun && !alive) || waited >= j->limit_ns || m->state == LPO_INTERRUPTED ||
-            (!begun && waited >= first_sign_ns) || lpo_run_supervise_interrupted()) {
-            *out = (struct lpo_manifest){ .arena = m->arena, .dir = out->dir };
-            return begun && lpo_run_manifest_load(out, &none) == 0;
+    w->manifest.arena = m->arena;
+    if (!lpo_path_exists(lpo_path_join(m->arena, w->manifest.dir, "run.json")))
+        return;
+    w->there = lpo_run_manifest_load(&w->manifest, &why) == 0;
+    if (!w->there)
+        w->problem = lpo_arena_strdup(m->arena, lpo_err_cause(&why));
+}
+
+/* All of them are looked at in turn, so that their silences pass at the same time. */
+static void wait_for_members(struct lpo_manifest *m, const struct lpo_shared_job *j,
+                             struct member *all, int32_t count)
+{
+    int64_t begin = lpo_run_clock_ns();
+
+    for (int32_t open = count; open > 0;) {
+        open = 0;
+        for (int32_t i = 0; i < count; i++) {
+            struct member *w = &all[i];
+
+            if (!w->settled && is_settled(m, j, lpo_run_clock_ns() - begin, w)) {
+                w->settled = true;
+                load_member(m, w);
+            }
+            open += !w->settled;
         }
-        pause_a_little();
+        if (open) /* a network disk is not to be asked thousands of times in a second */
+            pause_ms(50 + 2 * (long)open);
     }
 }
 
@@ -230,30 +253,33 @@ static bool take_member(struct lpo_manifest *m, const struct lpo_shared_job *j, 
 }
 
 /* A run has stages, and no other place for what concerns all of it. */
-static void note_absent(struct lpo_manifest *m, int32_t rank)
+static void note_absent(struct lpo_manifest *m, int32_t rank, const char *problem)
 {
     for (size_t i = 0; i < m->nstages; i++)
         if (m->stages[i].state != LPO_SKIPPED && m->stages[i].state != LPO_PENDING) {
-            lpo_run_manifest_note(m, &m->stages[i],
-                                  "rank %d: nothing of it is here: it did not start, or its disk "
-                                  "is not shared with rank 0",
-                                  (int)rank);
+            lpo_run_manifest_note(m, &m->stages[i], "rank %d: %s%s", (int)rank,
+                                  problem ? "what it left cannot be read: "
+                                          : "nothing of it is here: it did not start, or its disk "
+                                            "is not shared with rank 0",
+                                  problem ? problem : "");
             return;
         }
 }
 
 unsigned lpo_run_shared_job_gather(struct lpo_manifest *m, const struct lpo_shared_job *j)
 {
-    int64_t begin = lpo_run_clock_unix_ns();
+    int32_t count = j->rank.world_size <= MOST ? j->rank.world_size - 1 : MOST - 1;
+    struct member *all = lpo_arena_array(m->arena, (size_t)count + 1, sizeof *all);
     unsigned lost = 0;
 
-    for (int32_t i = 1; i < j->rank.world_size; i++) {
-        struct lpo_manifest member = { .dir = lpo_run_shared_job_member(m->arena, j, i) };
-
-        if (wait_for_member(m, j, begin, &member)) {
-            lost += !take_member(m, j, i, &member);
+    for (int32_t i = 0; i < count; i++)
+        all[i].manifest.dir = lpo_run_shared_job_member(m->arena, j, i + 1);
+    wait_for_members(m, j, all, count);
+    for (int32_t i = 0; i < count; i++) {
+        if (all[i].there) {
+            lost += !take_member(m, j, i + 1, &all[i].manifest);
         } else {
-            note_absent(m, i);
+            note_absent(m, i + 1, all[i].problem);
             lost++;
         }
     }

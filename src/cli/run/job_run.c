@@ -19,6 +19,7 @@
 #include "run/clock.h"
 #include "run/folder.h"
 #include "run/hardware_json.h"
+#include "run/heartbeat.h"
 #include "run/manifest.h"
 #include "run/provenance.h"
 #include "run/secrets/secrets.h"
@@ -327,6 +328,7 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *given, struct lpo
     struct lpo_job mine = *given;
     const struct lpo_job *job = &mine;
     struct lpo_shared_job team;
+    struct lpo_heartbeat *heart = NULL;
     struct lpo_run_folder folder;
     struct lpo_hardware hw;
     int rc;
@@ -346,6 +348,7 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *given, struct lpo
         join_job(app, &mine, &team, err) < 0 ||
         lpo_run_folder_begin(app->arena, job->run_dir, &folder, err) < 0)
         return err->code;
+    folder.only_here = job->team && job->team->leads; /* the others look nowhere else */
     if (is_member(job))
         progress = NULL; /* of all ranks, the first speaks */
     note_device(app->arena, job, progress);
@@ -355,8 +358,11 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *given, struct lpo
         job->published(job->published_ctx, m.dir);
     if (rc == 0 && !names_its_folder(job) && !is_member(job))
         lpo_run_folder_link_latest(app->arena, m.dir);
+    if (rc == 0 && is_member(job))
+        heart = lpo_run_heartbeat_start(m.dir, !folder.unlocked);
     if (rc == 0)
         rc = run_pipeline(app, job, &m, progress, out, err);
+    lpo_run_heartbeat_stop(heart);
     lpo_run_interrupt_disarm();
     lpo_run_folder_close(&folder);
     return rc;

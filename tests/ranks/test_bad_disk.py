@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One lpo in each task on a network disk that is slow, returns stale handles, or fills up; a machine that vanishes; clocks an hour
+apart; two jobs at the same moment. What is there is reported, what is lost is said, nothing hangs, nothing is overwritten. Prints TAP."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..")]
+import tap  # noqa: E402
+from launch import VARIABLES  # noqa: E402
+from lpo_case import LPO, LpoCase  # noqa: E402
+
+BUILD = os.environ["LPO_BUILD_ROOT"]
+CLIENT = os.path.join(BUILD, "tests", "collect", "nvtx_client")
+LAUNCH = [sys.executable, os.path.join(HERE, "launch.py")]
+WORDS = ["workload=command", "pipeline.direct_inference.enable=false", "pipeline.torch_profiler.enable=false",
+         "pipeline.static_analysis.enable=false", "pipeline.counters.enable=false", "hydra.run.dir=shared/run"]
+# The library is no part of the sanitizers, and comes before them.
+PRELOAD = {"LD_PRELOAD": os.environ["LPO_BAD_DISK_LIBRARY"], "ASAN_OPTIONS": "verify_asan_link_order=0"}
+LIMIT = 110  # seconds in which every job of this file must have ended, whatever its disk does
+
+
+class BadDisk(LpoCase):
+    def setUp(self) -> None:
+        super().setUp()
+        for names in VARIABLES.values():
+            for name in names:
+                os.environ.pop(name, None)
+        self.shared = os.path.join(self.cwd, "shared")
+        os.mkdir(self.shared)
+        self.run_dir = os.path.join(self.shared, "run")
+
+    def start(self, env: dict[str, str], *words: str, rank: int | None = None, count: int = 3, job: str = "1",
+              program: list[str] | None = None, launcher: tuple[str, ...] = ()) -> subprocess.Popen:
+        """`env` is for one rank, or for all."""
+        exports = " ".join(f"{k}='{v}'" for k, v in (PRELOAD | {"LPO_BAD_DISK": self.shared} | env).items())
+        script = f'{"" if rank is None else f"[ $RANK != {rank} ] || "}export {exports}; exec "$@"'
+        return subprocess.Popen([*LAUNCH, *launcher, "torchrun", str(count), "sh", "-c", script, "sh", LPO, "run", *WORDS, *words, "--",
+                                 *(program or [CLIENT, "plain"])], cwd=self.cwd, text=True, env=os.environ | {"LPO_JOB_ID": job},
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+
+    def end(self, job: subprocess.Popen) -> str:
+        try:
+            output = job.communicate(timeout=LIMIT)[0]
+        except subprocess.TimeoutExpired:
+            job.kill()
+            self.fail("it hangs")
+        self.assertNotIn("Sanitizer", output)
+        self.assertNotIn("runtime error", output)
+        return output
+
+    def traces(self) -> list[str]:
+        return sorted(n for n in os.listdir(self.path("native")) if n.endswith(".lpot"))
+
+    def decode_calls(self) -> int:
+        done = self.lpo("regions", "--json", *(self.path("native", n) for n in self.traces()))
+        return next(r["visits"] for r in json.loads(done.stdout)["scopes"][0]["regions"] if r["path"] == "decode")
+
+    def again(self) -> None:
+        self.tearDown()
+        self.setUp()
+
+    def test_a_disk_that_loses_no_more_than_time(self) -> None:
+        """Slow, or with a handle that is stale now and then: everything is there in the end, and exact."""
+        for rules in ("*:3", "open:10,fsync:60,rename:60,lock:20", "open:ESTALE:7", "stat:ESTALE:6", "read:ESTALE:5,list:ESTALE:2",
+                      "write:ESTALE:9", "fsync:ESTALE:4,rename:ESTALE:5", "lock:ENOLCK,link:EPERM,unlink:ESTALE:2"):
+            with self.subTest(rules):
+                self.again()
+                job = self.start({"LPO_BAD_DISK_RULES": rules}, program=["sh", "-c", f"unset LD_PRELOAD; exec {CLIENT} plain"])
+                output = self.end(job)
+                self.assertEqual(job.returncode, 0, output)
+                self.assertEqual(self.traces(), ["rank0.lpot", "rank1.lpot", "rank2.lpot"], output)
+                self.assertEqual((self.manifest()["state"], self.stage("native")["state"], self.stage("native")["notes"]),
+                                 ("done", "done", []), output)
+                self.assertIsNone(self.stage("native")["message"])
+                self.assertEqual(self.decode_calls(), 3)
+                self.has("report.md", "report.json", "report.html")
+
+    def test_a_disk_that_fills_up_while_the_program_runs(self) -> None:
+        """Each program makes the file that makes the disk bad, so no trace can be begun after that."""
+        bad = os.path.join(self.cwd, "bad")
+        program = ["sh", "-c", f"touch {bad}; exec {CLIENT} plain || true"]
+        job = self.start({"LPO_BAD_DISK_RULES": "write:ENOSPC", "LPO_BAD_DISK_WHEN": bad}, "run.ranks_wait=5s", program=program)
+        output = self.end(job)
+        self.assertEqual(job.returncode, 1, output)
+        self.assertIn("No space left on device", output)
+        os.unlink(bad)
+        self.assertEqual(self.lpo("report", self.run_dir).returncode, 0)
+        self.has("report.md")
+
+    def test_a_disk_that_is_full_from_the_start(self) -> None:
+        job = self.start({"LPO_BAD_DISK_RULES": "write:ENOSPC"}, "run.ranks_wait=2s")
+        output = self.end(job)
+        self.assertEqual(job.returncode, 1, output)
+        self.assertEqual(output.count("No space left on device"), 3, output)
+        self.assertEqual(os.listdir(self.shared), [], "half of a run folder is left")
+
+    def test_one_rank_cannot_write(self) -> None:
+        for rules in ("write:EDQUOT", "rename:EIO", "*:EIO"):
+            with self.subTest(rules):
+                self.again()
+                bad = os.path.join(self.cwd, "bad")
+                program = ["sh", "-c", f'[ "$RANK" != 1 ] || touch {bad}; exec {CLIENT} plain || true']
+                env = {"LPO_BAD_DISK_RULES": rules, "LPO_BAD_DISK_WHEN": bad}
+                job = self.start(env, "run.ranks_wait=5s", rank=1, program=program)
+                output = self.end(job)
+                self.assertEqual(job.returncode, 1, output)
+                self.assertLessEqual({"rank0.lpot", "rank2.lpot"}, set(self.traces()))
+                notes = " ".join(self.stage("native")["notes"])
+                self.assertIn("rank 1: ", notes)
+                self.assertNotIn("rank 2: ", notes)
+                self.assertIn("rank 1: ", self.text("report.md"))
+
+    def test_a_rank_without_locks_is_waited_for(self) -> None:
+        """Another machine's, whose locks rank 0 does not see. It works longer than rank 0, and starts while the others sweep."""
+        program = ["sh", "-c", f'[ "$RANK" != 1 ] || sleep 3; exec {CLIENT} plain']
+        job = self.start({"LPO_BAD_DISK_RULES": "lock:ENOLCK,rename:100", "LPO_HOST_NAME": "another"}, rank=1, program=program)
+        output = self.end(job)
+        self.assertEqual((job.returncode, self.stage("native")["notes"]), (0, []), output)
+        self.assertEqual(self.traces(), ["rank0.lpot", "rank1.lpot", "rank2.lpot"])
+
+    def test_a_machine_that_vanishes(self) -> None:
+        """Its lpo is gone and its lock is still held, as a server of NFS does for a while: silence says it."""
+        pid = """$(sed -n 's/^  "pid": \\([0-9]*\\).*/\\1/p' shared/run/ranks/rank2/run.json)"""
+        lock = "shared/run/ranks/rank2/.lpo-lock"
+        keep = f"import fcntl, sys, time; f = open(\"{lock}\"); fcntl.flock(f, fcntl.LOCK_EX); time.sleep(60)"
+        program = ["sh", "-c", f"if [ $RANK = 2 ]; then kill -9 {pid}; sleep 100; fi; exec {CLIENT} plain"]
+        job = self.start({"LPO_HOST_NAME": "another"}, rank=2, program=program)
+        self.wait_for(lambda: os.path.exists(self.path("ranks", "rank2", ".lpo-alive")))
+        holder = subprocess.Popen([sys.executable, "-c", keep], cwd=self.cwd)
+        begin = time.monotonic()
+        try:
+            output = self.end(job)
+        finally:
+            holder.kill()
+            holder.wait()
+        self.assertLess(time.monotonic() - begin, 60, "it was the lock that was waited for")
+        self.assertEqual(job.returncode, 1, output)
+        self.assertEqual(self.traces(), ["rank0.lpot", "rank1.lpot"], output)
+        self.assertTrue(any(n.startswith("rank 2: its lpo ended in the middle") for n in self.stage("native")["notes"]), self.stage("native"))
+
+    def test_clocks_an_hour_apart(self) -> None:
+        for offset in ("3600", "-3600"):
+            with self.subTest(offset):
+                self.again()
+                job = self.start({"LPO_CLOCK_OFFSET_S": offset}, rank=1)
+                output = self.end(job)
+                self.assertEqual((job.returncode, self.stage("native")["notes"]), (0, []), output)
+                self.assertEqual(self.traces(), ["rank0.lpot", "rank1.lpot", "rank2.lpot"])
+                apart = self.manifest(self.path("ranks", "rank1"))["started_unix_ns"] - self.manifest()["started_unix_ns"]
+                self.assertAlmostEqual(apart / 1e9, int(offset), delta=100)
+                self.assertEqual(self.decode_calls(), 3)
+
+    def test_two_jobs_at_the_same_moment(self) -> None:
+        """Both see an empty place; one of them has it in the end, whole, and the other one says so."""
+        slow = {"LPO_BAD_DISK_RULES": "rename:150,fsync:30"}
+        jobs = [self.start(slow, "run.ranks_wait=20s", count=2, job=name) for name in ("first", "second")]
+        outputs = [self.end(job) for job in jobs]
+        self.assertEqual(sorted(job.returncode for job in jobs), [0, 1], outputs)
+        lost = outputs[0] if jobs[0].returncode else outputs[1]
+        self.assertRegex(lost, "holds another run|another run was put at")
+        self.assertIn("belongs to another job", lost)
+        self.assertEqual(os.listdir(self.shared), ["run"])
+        self.assertEqual((self.manifest()["state"], self.traces()), ("done", ["rank0.lpot", "rank1.lpot"]))
+
+
+if __name__ == "__main__":
+    tap.main()
