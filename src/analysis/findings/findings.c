@@ -132,13 +132,13 @@ static bool was_submitted(const struct lpo_trace *t, const struct lpo_wall_gap *
            !(c->start_ns <= l->start_ns && l->end_ns <= c->end_ns);
 }
 
-static void collect_gap(void *ctx, const struct lpo_wall_device *d, const struct lpo_wall_gap *g)
+static void collect_gap(void *ctx, uint16_t device, const struct lpo_wall_gap *g)
 {
     const struct gaps_of *to = ctx;
     bool blocked = g->cause == LPO_IDLE_BLOCKED;
 
     if (blocked && was_submitted(to->trace, g)) {
-        to->out->submitted_ns += d->device == to->out->device ? g->ns : 0;
+        to->out->submitted_ns += device == to->out->device ? g->ns : 0;
         return;
     }
     /* the host is not the cause of the others, and most gaps of a busy GPU are such */
@@ -179,7 +179,7 @@ static void find(struct lpo_findings_work *w)
     w->out->device = w->critical->device;
     w->out->span_ns = w->critical->span_ns;
     w->out->compute_ns = w->critical->compute_ns;
-    lpo_wall_destroy(lpo_wall_create_without(w->a->tree, w->aside, collect_gap, &to));
+    lpo_wall_each_gap(w->a->tree, w->aside, collect_gap, &to);
     w->order = &order;
     w->gaps = &gaps;
     lpo_findings_slack_find(w);

@@ -141,17 +141,17 @@ static void choose(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong,
                    enum lpo_finding_kind *kind, uint32_t *call)
 {
     uint32_t name = g->blocked_in;
-    const char *text = name == LPO_NONE ? "" : lpo_trace_text(s->w->trace, name);
+    const char *text = name == LPO_NONE ? NULL : lpo_trace_text(s->w->trace, name);
     int64_t first_ns;
 
     *call = LPO_NONE;
     g->counted_ns = g->ns;
-    if (begins(text, builds)) {
+    if (text && begins(text, builds)) {
         *kind = LPO_FINDING_FIRST_CALLS;
     } else if (in_first && (first_ns = in_first_call(s, g)) > 0) {
         *kind = LPO_FINDING_FIRST_CALLS;
         g->counted_ns = first_ns;
-    } else if (begins(text, allocates)) {
+    } else if (text && begins(text, allocates)) {
         *kind = LPO_FINDING_ALLOCATOR;
     } else if (ping_pong && is_ping_pong(s, g)) {
         *kind = LPO_FINDING_PING_PONG;

@@ -21,7 +21,7 @@ enum { LPO_FINDINGS_SHORT_KERNEL_NS = 10000 };
  * time by which the program would end sooner if it took no time at all, less what findings have
  * claimed of it. */
 struct lpo_findings_slack {
-    uint32_t *rows; /* of gpu_ops */
+    const uint32_t *rows; /* of gpu_ops, by start; borrowed from the order */
     int64_t *ns;
     size_t count;
     int64_t claimed_ns;

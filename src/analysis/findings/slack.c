@@ -63,16 +63,13 @@ void lpo_findings_slack_find(struct lpo_findings_work *w)
 
     lpo_findings_device_rows(w, &first, &end);
     s.count = end - first;
-    s.rows = lpo_xrealloc(NULL, s.count + 1, sizeof *s.rows);
+    s.rows = order->rows + first;
     s.ns = lpo_xrealloc(NULL, s.count + 1, sizeof *s.ns);
     for (size_t i = 0; i < s.count; i++) {
-        uint32_t row = order->rows[first + i];
-        const struct lpo_gpu_op *op = &t->gpu_ops.at[row];
-        const struct lpo_gpu_op *next =
-            i + 1 < s.count ? &t->gpu_ops.at[order->rows[first + i + 1]] : NULL;
+        const struct lpo_gpu_op *op = &t->gpu_ops.at[s.rows[i]];
+        const struct lpo_gpu_op *next = i + 1 < s.count ? &t->gpu_ops.at[s.rows[i + 1]] : NULL;
         bool aside = w->aside && w->aside[lpo_region_place(w->a->tree, op)];
 
-        s.rows[i] = row;
         s.ns[i] = aside || !computes(w, op) ? 0 : slack_of(t, op, before_ns, next);
         w->out->kernels_slack_ns += s.ns[i];
         before_ns = op->end_ns > before_ns ? op->end_ns : before_ns;
@@ -120,6 +117,5 @@ struct lpo_finding *lpo_findings_claim_compute(struct lpo_findings_work *w,
 
 void lpo_findings_slack_free(struct lpo_findings_slack *s)
 {
-    free(s->rows);
     free(s->ns);
 }

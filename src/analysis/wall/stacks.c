@@ -7,7 +7,7 @@
 #include "analysis/wall/wall.h"
 #include "trace/trace.h"
 
-/* Each operator of a thread is compared with the gaps of that thread: this bounds the work. */
+/* Each operator is compared with the gaps that it overlaps: this bounds the work. */
 enum { MOST_GAPS = 64 };
 
 /* An operator or Python function that covers half of a gap. */
@@ -18,13 +18,14 @@ struct frame {
 
 struct wanted {
     struct lpo_wall_gap *gap;
+    int64_t latest_ns; /* end of this gap or of one before it in the list */
     uint32_t thread;
     struct frame frames[LPO_WALL_FRAMES];
     size_t count;
 };
 
 struct list {
-    struct wanted at[MOST_GAPS];
+    struct wanted at[MOST_GAPS]; /* by start */
     size_t len;
     bool *threads; /* those with a gap in `at` */
 };
@@ -62,13 +63,25 @@ static void add_frame(struct wanted *w, struct frame f)
     w->count++;
 }
 
+/* Gaps that begin before the operator ends, from the last to the first that may still be open when
+ * it begins: nearly always none, since there are millions of operators and a few gaps. */
 static void offer(struct list *l, uint32_t thread, int64_t start_ns, int64_t end_ns, uint32_t name)
 {
+    size_t low = 0, high = l->len;
+
     if (!l->threads[thread])
         return;
-    for (size_t i = 0; i < l->len; i++)
-        if (l->at[i].thread == thread && covers_half(l->at[i].gap, start_ns, end_ns))
-            add_frame(&l->at[i], (struct frame){ start_ns, end_ns, name });
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (l->at[mid].gap->start_ns < end_ns)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (size_t i = low; i > 0 && l->at[i - 1].latest_ns > start_ns; i--)
+        if (l->at[i - 1].thread == thread && covers_half(l->at[i - 1].gap, start_ns, end_ns))
+            add_frame(&l->at[i - 1], (struct frame){ start_ns, end_ns, name });
 }
 
 static void take(struct wanted *w, struct lpo_wall_stack *out)
@@ -96,12 +109,34 @@ static void want(struct list *l, struct lpo_wall *w, const struct lpo_trace *t)
     }
 }
 
+static int by_start(const void *a, const void *b)
+{
+    const struct wanted *x = a, *y = b;
+
+    return (x->gap->start_ns > y->gap->start_ns) - (x->gap->start_ns < y->gap->start_ns);
+}
+
+static void put_in_order(struct list *l)
+{
+    int64_t latest_ns = INT64_MIN;
+
+    if (l->len)
+        qsort(l->at, l->len, sizeof *l->at, by_start);
+    for (size_t i = 0; i < l->len; i++) {
+        int64_t end_ns = l->at[i].gap->start_ns + l->at[i].gap->ns;
+
+        latest_ns = end_ns > latest_ns ? end_ns : latest_ns;
+        l->at[i].latest_ns = latest_ns;
+    }
+}
+
 void lpo_wall_stacks_fill(struct lpo_wall *w, const struct lpo_trace *t)
 {
     struct list *l = lpo_xcalloc(1, sizeof *l);
 
     l->threads = lpo_xcalloc(t->threads.len + 1, sizeof *l->threads);
     want(l, w, t);
+    put_in_order(l);
     for (size_t i = 0; l->len && i < t->ops.len; i++) {
         const struct lpo_op *o = &t->ops.at[i];
 

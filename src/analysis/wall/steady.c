@@ -92,7 +92,7 @@ static void leave_out(struct lpo_wall_steady *w, const struct lpo_analysis *a)
         if (!w->places[a->cells->cells.at[i].place])
             lpo_vec_push(&w->cells.cells, a->cells->cells.at[i]);
     if (a->timeline)
-        w->wall = w->own_wall = lpo_wall_create_without(a->tree, w->places, NULL, NULL);
+        w->wall = w->own_wall = lpo_wall_create_without(a->tree, w->places);
     w->all = w->own_all = lpo_region_scope_create(&w->cells, all, a->select);
     lpo_region_top(&w->cells, LPO_KERNEL, &w->top);
 }

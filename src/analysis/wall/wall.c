@@ -20,13 +20,14 @@ const char *lpo_wall_cause_name(enum lpo_idle_cause cause)
 enum { ALL, KERNELS, COMPUTE, COVERS };
 
 struct builder {
-    struct lpo_wall *out;
+    struct lpo_wall *out; /* NULL: gaps alone */
     const struct lpo_region_tree *tree;
     const struct lpo_trace *trace;
     const bool *aside; /* per place, or NULL */
     struct lpo_wall_calls *calls;
     unsigned char *launches; /* per name: has "launch" in it */
-    lpo_wall_gap_fn *each;
+    bool no_calls;
+    lpo_wall_gap_fn *each; /* NULL: none */
     void *ctx;
     struct lpo_wall_cover covers[COVERS]; /* of the device at hand */
     struct lpo_map_pair call_rows;        /* its blocked calls by name */
@@ -88,7 +89,7 @@ static enum lpo_idle_cause cause_of(struct builder *b, struct lpo_wall_gap *gap)
         return LPO_IDLE_QUEUED;
     /* late: but whether it was in a call or on its way nobody recorded */
     if (!t->processes.at[t->threads.at[l->thread].process].has_calls) {
-        b->out->no_calls = true;
+        b->no_calls = true;
         return LPO_IDLE_UNKNOWN;
     }
     return LPO_IDLE_HOST;
@@ -144,6 +145,10 @@ static void add_gap(struct builder *b, struct lpo_wall_device *d, const uint32_t
     };
 
     gap.cause = cause_of(b, &gap);
+    if (b->each)
+        b->each(b->ctx, d->device, &gap);
+    if (!b->out)
+        return;
     d->idle_ns += ns;
     d->idle_squares += (double)ns * (double)ns;
     d->idle[gap.cause].count++;
@@ -152,8 +157,6 @@ static void add_gap(struct builder *b, struct lpo_wall_device *d, const uint32_t
         add_blocked(b, d, b->trace->calls.at[gap.call].name, ns);
     keep_longest(d, &gap);
     add_to_region(b, &gap);
-    if (b->each)
-        b->each(b->ctx, d, &gap);
 }
 
 static void cover_compute(struct builder *b, struct lpo_wall_device *d, const struct lpo_gpu_op *op)
@@ -203,7 +206,7 @@ static void build_device(struct builder *b, const uint32_t *rows, size_t count)
 
         if (ns > 0)
             add_gap(b, &d, rows + i, count - i, ns);
-        if (aside)
+        if (aside || !b->out)
             continue;
         if (!any)
             d.start_ns = op->start_ns;
@@ -232,39 +235,49 @@ static int by_span(const void *a, const void *b)
     return (int)x->device - (int)y->device;
 }
 
-struct lpo_wall *lpo_wall_create(const struct lpo_region_tree *tree)
+/* Every device of the trace. */
+static void build_all(struct builder *b)
 {
-    return lpo_wall_create_without(tree, NULL, NULL, NULL);
-}
+    struct lpo_wall_order order = lpo_wall_order_find(b->trace);
 
-struct lpo_wall *lpo_wall_create_without(const struct lpo_region_tree *tree, const bool *aside,
-                                         lpo_wall_gap_fn *each, void *ctx)
-{
-    const struct lpo_trace *t = tree->trace;
-    struct lpo_wall *out = lpo_xcalloc(1, sizeof *out);
-    size_t names = lpo_trace_name_count(t) + 1;
-    struct builder b = { .out = out,
-                         .tree = tree,
-                         .trace = t,
-                         .aside = aside,
-                         .calls = lpo_wall_calls_create(t),
-                         .launches = lpo_xcalloc(names, 1),
-                         .each = each,
-                         .ctx = ctx };
-    struct lpo_wall_order order = lpo_wall_order_find(t);
-
-    out->regions = lpo_xcalloc(tree->nodes.len + 1, sizeof *out->regions);
+    b->calls = lpo_wall_calls_create(b->trace);
+    b->launches = lpo_xcalloc(lpo_trace_name_count(b->trace) + 1, 1);
     for (size_t i = 0, end; i < order.count; i = end) {
-        end = lpo_wall_order_device(&order, t, i);
-        build_device(&b, order.rows + i, end - i);
+        end = lpo_wall_order_device(&order, b->trace, i);
+        build_device(b, order.rows + i, end - i);
     }
     lpo_wall_order_free(&order);
-    lpo_wall_calls_destroy(b.calls);
-    free(b.launches);
+    lpo_wall_calls_destroy(b->calls);
+    free(b->launches);
+}
+
+struct lpo_wall *lpo_wall_create(const struct lpo_region_tree *tree)
+{
+    return lpo_wall_create_without(tree, NULL);
+}
+
+struct lpo_wall *lpo_wall_create_without(const struct lpo_region_tree *tree, const bool *aside)
+{
+    struct lpo_wall *out = lpo_xcalloc(1, sizeof *out);
+    struct builder b = { .out = out, .tree = tree, .trace = tree->trace, .aside = aside };
+
+    out->regions = lpo_xcalloc(tree->nodes.len + 1, sizeof *out->regions);
+    build_all(&b);
+    out->no_calls = b.no_calls;
     if (out->devices.len)
         qsort(out->devices.at, out->devices.len, sizeof *out->devices.at, by_span);
-    lpo_wall_stacks_fill(out, t);
+    lpo_wall_stacks_fill(out, tree->trace);
     return out;
+}
+
+void lpo_wall_each_gap(const struct lpo_region_tree *tree, const bool *aside, lpo_wall_gap_fn *each,
+                       void *ctx)
+{
+    struct builder b = {
+        .tree = tree, .trace = tree->trace, .aside = aside, .each = each, .ctx = ctx
+    };
+
+    build_all(&b);
 }
 
 void lpo_wall_destroy(struct lpo_wall *w)

@@ -91,8 +91,7 @@ struct lpo_wall_region {
 };
 
 /* Called for each gap of a device in order of time; `operators` and `python` are empty. */
-typedef void lpo_wall_gap_fn(void *ctx, const struct lpo_wall_device *d,
-                             const struct lpo_wall_gap *gap);
+typedef void lpo_wall_gap_fn(void *ctx, uint16_t device, const struct lpo_wall_gap *gap);
 
 struct lpo_wall {
     LPO_VEC(struct lpo_wall_device) devices; /* longest span first */
@@ -107,10 +106,11 @@ struct lpo_wall {
 struct lpo_wall *lpo_wall_create(const struct lpo_region_tree *tree);
 /* Without the operations at the places of `aside` (one per place of the tree; NULL: none) and
  * without the idle time that borders on one of them, as in lpo_wall_timeline_create_without(): the
- * span is then the sum of the parts. `each` (NULL: none) is shown every gap: they are too many to
- * keep. */
-struct lpo_wall *lpo_wall_create_without(const struct lpo_region_tree *tree, const bool *aside,
-                                         lpo_wall_gap_fn *each, void *ctx);
+ * span is then the sum of the parts. */
+struct lpo_wall *lpo_wall_create_without(const struct lpo_region_tree *tree, const bool *aside);
+/* Shows every gap of the same, device by device: they are too many to keep. */
+void lpo_wall_each_gap(const struct lpo_region_tree *tree, const bool *aside, lpo_wall_gap_fn *each,
+                       void *ctx);
 /* The launching thread of the operation that ends a gap; LPO_NONE: no launch record. */
 uint32_t lpo_wall_gap_thread(const struct lpo_trace *t, const struct lpo_wall_gap *gap);
 void lpo_wall_destroy(struct lpo_wall *w); /* NULL is fine */
