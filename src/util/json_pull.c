@@ -88,12 +88,14 @@ static inline bool plain_member(struct lpo_pull *q, bool *first, struct lpo_json
     enum { ROOM = 64 }; /* what is looked at without asking for the end again */
     const char *p = q->p, *stop;
 
-    if (q->end - p < ROOM || *first || q->mode == LPO_PULL_REPAIR)
+    if (q->end - p < ROOM || q->mode == LPO_PULL_REPAIR)
         return false;
     p = near(p);
-    if (*p != ',')
-        return false;
-    p = near(p + 1);
+    if (!*first) {
+        if (*p != ',')
+            return false;
+        p = near(p + 1);
+    }
     if ((unsigned char)*p <= ' ' && q->mode != LPO_PULL_STRICT)
         p = scan_space(p, q->end);
     if (q->end - p < ROOM || *p != '"')
@@ -105,6 +107,7 @@ static inline bool plain_member(struct lpo_pull *q, bool *first, struct lpo_json
     p = near(stop + 1);
     if (*p != ':')
         return false;
+    *first = false;
     q->p = p + 1;
     return true;
 }
