@@ -77,6 +77,8 @@ def flops(name, d, values):
         return attention(d[0], d[1], d[2], yes(5))
     if name == "aten::_flash_attention_forward":
         return attention(d[0], d[1], d[2], yes(8), tokens=True)
+    if name in ("aten::_cudnn_attention_backward", "aten::_scaled_dot_product_cudnn_attention_backward"):
+        return 2.5 * attention(d[1], d[2], d[3], yes(14))
     if name in ("aten::convolution", "aten::conv2d") and values and len(values) > 5:
         n = len(d[1]) - 2
         return convolution(d[0], d[1], *(numbers(values[i], n) for i in (3, 4, 5)))

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "analysis/operators/cost.h"
+#include "analysis/steps/steps.h"
 #include "trace/trace.h"
 #include "util/err.h"
 
@@ -12,6 +13,7 @@ static const struct cost_case {
     const char *name, *dims, *types, *values;
     double flops, bytes; /* below 0: unknown */
     const char *own;     /* a rule of the user; NULL: none */
+    const char *step;    /* the name of the step around it; NULL: none */
 } cases[] = {
     { "aten::mm", "[[8,32],[32,16]]", "[\"float\",\"float\"]", NULL, 8192, 4 * (256 + 512 + 128),
       NULL },
@@ -92,7 +94,147 @@ static const struct cost_case {
     { "my::op", "[[],[32,16],[8,32]]", "[\"Scalar\",\"float\",\"float\"]", NULL, 8192,
       4 * (256 + 512 + 128), "aten::mm(2,1)=my::op" },
     { "aten::mm", NULL, NULL, NULL, -1, -1, NULL },
+
+    /* two 4-bit numbers in a byte: K is 64 */
+    { "aiter::gemm_a4w4", "[[8,32],[16,32]]", "[\"unsigned char\",\"unsigned char\"]", NULL,
+      2.0 * 8 * 16 * 64, -1, NULL },
+    { "vllm::gemm_with_dynamic_quant", "[[8,64],[16,32]]", "[\"c10::BFloat16\",\"unsigned char\"]",
+      NULL, 2.0 * 8 * 16 * 64, 2 * 512 + 512 + 2 * 128, NULL },
+    { "_C::cutlass_scaled_mm", "[[8,16],[8,32],[32,16],[8,1],[1,16]]",
+      "[\"c10::BFloat16\",\"c10::Float8_e4m3fn\",\"c10::Float8_e4m3fn\",\"float\",\"float\"]", NULL,
+      8192, 256 + 512 + 2 * 128, NULL },
+    { "sgl_kernel::fp8_scaled_mm", "[[8,32],[32,16],[8,1],[1,16],[],[]]",
+      "[\"c10::Float8_e4m3fn\",\"c10::Float8_e4m3fn\",\"float\",\"float\",\"Scalar\",\"\"]",
+      "[\"\",\"\",\"\",\"\",\"15\",\"\"]", 8192, 256 + 512 + 2 * 128, NULL },
+    { "aiter::gemm_a8w8_blockscale_ck", "[[8,32],[16,32],[8,1],[1,1]]",
+      "[\"c10::Float8_e4m3fnuz\",\"c10::Float8_e4m3fnuz\",\"float\",\"float\"]", NULL, 8192, -1,
+      NULL },
+    /* a turned: M 16, K 32; b as it is: N 8 */
+    { "tex_ts::te_gemm_ts", "[[16,32],[],[],[],[],[8,32],[],[],[],[],[8,16]]",
+      "[\"c10::Half\",\"\",\"\",\"\",\"\",\"c10::Half\",\"\",\"\",\"\",\"\",\"c10::Half\"]",
+      "[\"\",\"\",\"\",\"\",\"1\",\"\",\"\",\"\",\"\",\"0\",\"\"]", 2.0 * 16 * 8 * 32,
+      2 * (512 + 256 + 128), NULL },
+
+    /* 10 tokens go to 2 of 8 experts each: 32 by 2 x 48, then 48 by 32 */
+    { "vllm::outplace_fused_experts", "[[10,32],[8,96,32],[8,32,48],[10,2],[10,2]]", "[]", NULL,
+      2.0 * 20 * (32 * 96 + 48 * 32), -1, NULL },
+    { "sglang::inplace_fused_experts", "[[10,32],[8,48,32],[8,32,48],[10,2],[10,2]]", "[]", NULL,
+      2.0 * 20 * (32 * 48 + 48 * 32), -1, NULL },
+    /* weights of 4 bits */
+    { "aiter::fused_moe_", "[[10,32],[8,96,16],[8,32,24],[10,2],[10,2]]", "[]", NULL,
+      2.0 * 20 * (32 * 96 + 48 * 32), -1, NULL },
+    { "aiter::fused_moe_", "[[10,32],[8,90,32],[8,32,48],[10,2],[10,2]]", "[]", NULL, -1, -1,
+      NULL },
+    { "aiter::fmoe_g1u1", "[[10,32],[10,32],[8,96,32],[8,32,48],[],[],[],[],[]]", "[]",
+      "[\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"2\"]", 2.0 * 20 * (32 * 96 + 48 * 32), -1, NULL },
+    { "aiter::ck_moe_stage1", "[[10,32],[8,96,32],[8,32,48],[64],[2],[1],[10,2,48]]", "[]", NULL,
+      2.0 * 20 * 32 * 96, -1, NULL },
+    { "aiter::ck_moe_stage2", "[[10,2,48],[8,96,32],[8,32,48]]", "[]", NULL, 2.0 * 20 * 48 * 32, -1,
+      NULL },
+
+    /* sequences of 6, 5 and 5 in a row, causal: 36 + 25 + 25 pairs, half of them */
+    { "flash_attn::_flash_attn_varlen_forward",
+      "[[16,4,32],[16,2,32],[16,2,32],[4],[4],[],[],[],[],[]]",
+      "[\"c10::Half\",\"c10::Half\",\"c10::Half\",\"int\",\"int\",\"Scalar\",\"Scalar\","
+      "\"Scalar\",\"Scalar\",\"Scalar\"]",
+      "[\"\",\"\",\"\",\"\",\"\",\"6\",\"6\",\"0.\",\"0.1\",\"True\"]", 4.0 * 4 * 86 * 32 / 2,
+      2 * (2 * 2048 + 2 * 1024), NULL },
+    { "flash_attn::_flash_attn_varlen_backward",
+      "[[16,4,32],[16,4,32],[16,2,32],[16,2,32],[],[],[],[],[],[4],[4],[],[],[],[],[]]", "[]",
+      "[\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"6\",\"6\",\"0.\",\"0.1\","
+      "\"True\"]",
+      2.5 * 4.0 * 4 * 86 * 32 / 2, -1, NULL },
+    /* one sequence: its length is that of the row */
+    { "aten::_flash_attention_forward", "[[16,4,32],[16,4,32],[16,4,32],[2],[2],[],[],[],[]]", "[]",
+      "[\"\",\"\",\"\",\"\",\"\",\"16\",\"16\",\"0.\",\"False\"]", 4.0 * 4 * 256 * 32, -1, NULL },
+    /* longer than the row */
+    { "aten::_flash_attention_forward", "[[16,4,32],[16,4,32],[16,4,32],[3],[3],[],[],[],[]]", "[]",
+      "[\"\",\"\",\"\",\"\",\"\",\"17\",\"16\",\"0.\",\"False\"]", -1, -1, NULL },
+    { "aten::_efficient_attention_forward",
+      "[[1,16,4,32],[1,16,4,32],[1,16,4,32],[],[3],[3],[],[],[],[]]", "[]",
+      "[\"\",\"\",\"\",\"\",\"\",\"\",\"8\",\"8\",\"0.\",\"0\"]", 4.0 * 4 * 128 * 32, -1, NULL },
+    { "flash_attn_3::fwd",
+      "[[2,8,4,32],[2,8,4,32],[2,8,4,32],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],["
+      "],"
+      "[],[]]",
+      "[]",
+      "[\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\","
+      "\"\",\"\",\"\",\"\",\"\",\"\",\"True\"]",
+      4.0 * 2 * 4 * 64 * 32 / 2, -1, NULL },
+    { "aten::_cudnn_attention_backward",
+      "[[2,4,8,16],[2,4,8,16],[2,4,8,16],[2,4,8,16],[],[],[],[],[],[],[],[],[],[],[]]", "[]",
+      "[\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"0.\",\"True\"]",
+      2.5 * 4.0 * 2 * 4 * 64 * 16 / 2, -1, NULL },
+    /* values narrower than keys: scores twice and two gradients as wide as a key, two as a value */
+    { "aiter::mha_bwd", "[[2,8,4,16],[2,8,4,24],[2,8,4,24],[2,8,4,16],[],[],[],[],[]]", "[]",
+      "[\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"False\"]", 2.0 * 2 * 4 * 64 * (3 * 24 + 2 * 16),
+      -1, NULL },
+    { "EvoformerAttention", "[[2,3,8,4,16],[2,3,8,4,16],[2,3,8,4,16]]", "[]", NULL,
+      4.0 * 6 * 4 * 64 * 16, -1, NULL },
+
+    /* prefill of 3 tokens behind 5, and 2 requests that see 7 and 9 tokens */
+    { "vllm::unified_attention_with_output", "[[5,8,16],[5,2,16],[5,2,16],[5,8,16]]",
+      "[\"c10::Half\",\"c10::Half\",\"c10::Half\",\"c10::Half\"]", NULL,
+      4.0 * 8 * 16 * (3 * 8 - 4.5 + 7 + 9), 2 * (2 * 5 * 8 * 16 + 2 * 24 * 2 * 16), NULL,
+      "execute_5_context_1(sq3sk8sqsq9sqsk24)_generation_2(sq2sk16sqsq2sqsk16)" },
+    { "vllm::unified_attention_with_output", "[[5,8,16],[5,2,16],[5,2,16],[5,8,16]]", "[]", NULL,
+      -1, -1, NULL, NULL },
+    { "vllm::unified_attention_with_output", "[[5,8,16],[5,2,16],[5,2,16],[5,8,16]]", "[]", NULL,
+      -1, -1, NULL, "execute_context_1(3)_generation_2(2)" },
+    { "sgl_kernel::fwd", "[[4,8,16],[100,64,2,16],[100,64,2,16]]", "[]", NULL, 4.0 * 8 * 16 * 40,
+      -1, NULL, "step[DECODE bs=4 g_sqsq=4 g_sqsk=40 g_sk=40]" },
+    { "aiter::mha_batch_prefill", "[[4,8,16],[100,64,2,16],[100,64,2,16]]", "[]", NULL,
+      4.0 * 8 * 16 * (16 - 8), -1, NULL, "prefill[bs=1 tok=4 ctx=[4] sqsq=16 sqsk=16 sk=4]" },
+
+    { "aten::convolution_backward", "[[1,6,5,5],[1,3,10,10],[6,3,3,3],[],[],[],[],[],[],[],[]]",
+      "[\"float\",\"float\",\"float\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\"]",
+      "[\"\",\"\",\"\",\"\",\"[2, 2]\",\"[1, 1]\",\"[1, 1]\",\"False\",\"[0, 0]\",\"1\","
+      "\"[False, True, False]\"]",
+      2.0 * 162 * 25, 4 * (150 + 300 + 162 + 162), NULL },
+    { "aten::cudnn_convolution_backward_input", "[[],[1,6,5,5],[6,3,3,3],[],[],[]]", "[]", NULL,
+      2.0 * 162 * 25, -1, NULL },
+    { "aten::native_layer_norm_backward", "[[8,4],[8,4],[],[8,1],[8,1],[4],[4],[]]",
+      "[\"float\",\"float\",\"\",\"float\",\"float\",\"float\",\"float\",\"\"]", NULL, -1,
+      4 * (64 + 16 + 8 + 32 + 8), NULL },
+    { "_C::fused_add_rms_norm", "[[8,4],[8,4],[4],[]]",
+      "[\"c10::Half\",\"c10::Half\",\"c10::Half\",\"Scalar\"]", NULL, -1, 2 * (64 + 4 + 64), NULL },
+    { "triton_poi_fused_add_cos_sin_0", "[[10,10],[10,10],[10,10],[]]",
+      "[\"float\",\"float\",\"float\",\"Scalar\"]", NULL, -1, 1200, NULL },
 };
+
+/* Names of steps, and what they say about lengths; "" where they say nothing. */
+static const struct lengths_case {
+    const char *name, *want;
+} names[] = {
+    { "execute_6147_context_2(sq6144sk7144sqsq20971520sqsk23019520)_generation_3(sq3sk6144sqsq3"
+      "sqsk6144)",
+      "6144 7144 20971520 23019520, 3 6144 3 6144" },
+    { "execute_5_context_1(sq3sk8sqsq9)_generation_2(sq2sk16sqsq2sqsk16)", "" },
+    { "execute_5_context_1(sq3sk8sqsq9sqsk24)", "" },
+    { "step[MIXED bs=2 c=1 g=1 c_sq=5 c_sk=8 c_sqsq=25 c_sqsk=40 g_sq=1 g_sk=12 g_sqsq=1 "
+      "g_sqsk=12]",
+      "5 8 25 40, 1 12 1 12" },
+    { "step[EXTEND bs=2 toks=9 c_sqsq=45 c_sqsk=45 c_sk=9]", "9 9 45 45, 0 0 0 0" },
+    { "step[DECODE bs=64]", "" },
+    { "step[DECODE bs=64 g_sqsq=99999999999999999999999 g_sqsk=1 g_sk=1]", "" },
+    { "decode[bs=117/128 tok=117 d=117 sqsq=117 sqsk=900 sk=900]", "0 0 0 0, 117 900 117 900" },
+    { "decode", "" },
+    { "", "" },
+};
+
+static void check_lengths(void **state)
+{
+    const struct lengths_case *c = *state;
+    struct lpo_step_lengths l;
+    char got[160] = "";
+
+    if (lpo_steps_read_lengths(c->name, &l))
+        snprintf(got, sizeof got, "%.0f %.0f %.0f %.0f, %.0f %.0f %.0f %.0f", l.context.queries,
+                 l.context.keys, l.context.queries_squared, l.context.queries_by_keys,
+                 l.generation.queries, l.generation.keys, l.generation.queries_squared,
+                 l.generation.queries_by_keys);
+    assert_string_equal(got, c->want);
+}
 
 static void same(double want, double got)
 {
@@ -115,13 +257,15 @@ static void check(void **state)
     struct lpo_op_args args = { id(t, c->dims), id(t, c->types), id(t, c->values) };
     struct lpo_op op = { .name = id(t, c->name), .args = LPO_NONE };
     struct lpo_operator_cost got;
+    struct lpo_step_lengths lengths;
     struct lpo_err err = { 0 };
 
     if (c->dims)
         op.args = lpo_trace_op_args(t, &args);
     if (c->own)
         assert_int_equal(lpo_operators_rules_read(&c->own, 1, &own, &err), 0);
-    got = lpo_operators_cost(t, &op, own);
+    got = lpo_operators_cost(
+        t, &op, own, c->step && lpo_steps_read_lengths(c->step, &lengths) ? &lengths : NULL);
     same(c->flops, got.flops);
     same(c->bytes, got.bytes);
 }
@@ -147,6 +291,7 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check);
+    UNIT_ROWS(&u, names, check_lengths);
     unit_add(&u, "wrong rules", wrong_rules, NULL);
     return unit_run(&u);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../unit.h"
 
+#include <math.h>
+
 #include "analysis/operators/operators.h"
 #include "trace/trace.h"
 #include "util/str.h"
@@ -144,10 +146,59 @@ static void check(void **state)
     assert_int_equal(self + o->outside.ns + o->no_launch.ns, o->all.ns);
 }
 
+#define SHAPES "[[4,8,16],[4,2,16],[4,2,16]]"
+#define STEP(keys)                                                                                 \
+    "execute_4_context_0(sq0sk0sqsq0sqsk0)_generation_4(sq4sk" keys "sqsq4sqsk" keys ")"
+
+/* Attention over a paged cache: each call by the lengths of the step that it lies in. */
+static void attention_goes_by_its_step(void **state)
+{
+    static const struct {
+        const char *name;
+        int64_t start, end;
+        int tid;
+    } ranges[] = { { STEP("100"), 0, 100, 1 },
+                   { STEP("300"), 200, 300, 1 },
+                   { "step9", 20, 30, 1 },
+                   { STEP("700"), 0, 300, 2 } };
+    static const struct operator_case first = {
+        .ops = { { "vllm::unified_attention", SHAPES, 10, 40, 1 },
+                 { "vllm::unified_attention", SHAPES, 210, 240, 1 } }
+    };
+    static const struct operator_case beside = {
+        .ops = { { "vllm::unified_attention", SHAPES, 10, 40, 1 },
+                 { "vllm::unified_attention", SHAPES, 90, 110, 1 } }
+    };
+    static const struct {
+        const struct operator_case *ops;
+        double flops;
+    } all[] = { { &first, 4.0 * 8 * 16 * (100 + 300) }, { &beside, -1 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        LPO_AUTO(lpo_trace) t = make_trace(all[i].ops);
+        LPO_AUTO(lpo_operators) o = NULL;
+
+        for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
+            lpo_vec_push(&t->ranges,
+                         ((struct lpo_range){ .start_ns = ranges[k].start,
+                                              .end_ns = ranges[k].end,
+                                              .name = lpo_trace_name(t, ranges[k].name),
+                                              .thread = lpo_trace_thread(t, 0, ranges[k].tid) }));
+        o = lpo_operators_create(t, true, NULL);
+        assert_int_equal(o->rows.len, 1);
+        if (all[i].flops < 0) /* one call of unknown work makes the sum unknown */
+            assert_true(isnan(o->rows.at[0].cost.flops));
+        else
+            assert_float_equal(o->rows.at[0].cost.flops, all[i].flops, 0);
+    }
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check);
+    UNIT_TEST(&u, attention_goes_by_its_step);
     return unit_run(&u);
 }

@@ -12,7 +12,7 @@
 struct lpo_op;
 struct lpo_trace;
 
-enum { LPO_OP_ARGS = 24, LPO_OP_RANK = 8 };
+enum { LPO_OP_ARGS = 32, LPO_OP_RANK = 8 };
 
 struct lpo_op_tensor {
     unsigned rank;             /* of the first tensor, when it is a list */

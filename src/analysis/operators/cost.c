@@ -101,14 +101,22 @@ static const struct lpo_operators_rule *rule_of(const struct lpo_operators_rules
 }
 
 struct lpo_operator_cost lpo_operators_cost(const struct lpo_trace *t, const struct lpo_op *op,
-                                            const struct lpo_operators_rules *own)
+                                            const struct lpo_operators_rules *own,
+                                            const struct lpo_step_lengths *lengths)
 {
-    struct lpo_operator_cost out = { NAN, NAN, LPO_DTYPE_NONE };
+    struct lpo_operator_cost out = { NAN, NAN, LPO_DTYPE_NONE, false };
     const struct lpo_operators_rule *r =
         rule_of(own, lpo_trace_text(t, op->name), lpo_trace_text_len(t, op->name));
     struct lpo_op_call call;
 
-    if (r && lpo_operators_read_args(t, op, &call))
+    if (!r)
+        return out;
+    out.by_step = r->how & BY_STEP;
+    if ((out.by_step && !lengths) || !lpo_operators_read_args(t, op, &call))
+        return out;
+    if (out.by_step)
+        lpo_operators_paged_attention(r, &call, lengths, &out);
+    else
         r->cost(r, &call, &out);
     return out;
 }

@@ -3,10 +3,11 @@
  *
  * FLOPs: 2 M N K for a matrix product (the bias is not counted), 4 B H Lq Lk D for attention (half
  * of it where it is known to be causal), 2.5 times that for its backward pass, 2 N K C/g R S P Q
- * for a convolution. Bytes: inputs, weights and outputs once. What the shapes do not say is
- * unknown. */
+ * for a convolution. Attention over a paged cache goes by the lengths in the name of its step.
+ * Bytes: inputs, weights and outputs once. What the shapes do not say is unknown. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "util/auto.h"
@@ -14,11 +15,13 @@
 
 struct lpo_err;
 struct lpo_op;
+struct lpo_step_lengths;
 struct lpo_trace;
 
 struct lpo_operator_cost {
     double flops, bytes; /* NaN: unknown */
     enum lpo_dtype math; /* what it multiplies in: the rate that limits it; NONE: no products */
+    bool by_step;        /* it depends on the step around the call */
 };
 
 /* The user's own: "aten::linear=my::gemm*", my operators are products as aten::linear is, or
@@ -29,6 +32,7 @@ int lpo_operators_rules_read(const char *const *texts, size_t count,
 void lpo_operators_rules_destroy(struct lpo_operators_rules *r); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_operators_rules);
 
-/* `own` may be NULL. */
+/* `own` may be NULL, and so may `lengths`, those of the step around the call. */
 struct lpo_operator_cost lpo_operators_cost(const struct lpo_trace *t, const struct lpo_op *op,
-                                            const struct lpo_operators_rules *own);
+                                            const struct lpo_operators_rules *own,
+                                            const struct lpo_step_lengths *lengths);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one call computes and moves, by kind: products, attention, convolutions, and the kinds of
- * which only bytes are counted. */
+/* What one call computes and moves, by kind: products, convolutions, and the kinds of which only
+ * bytes are counted. */
 #include <math.h>
 #include <string.h>
 
@@ -62,12 +62,15 @@ static bool batch_of(const struct lpo_op_tensor *a, const struct lpo_op_tensor *
     return true;
 }
 
-/* Numbers of torch.dtype, as scalar arguments have them. */
+/* Of the result: of the tensor that takes it, or a number of torch.dtype, as scalar arguments have
+ * them. */
 static double type_bytes(const struct lpo_op_tensor *a)
 {
     static const double bytes[] = { 1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2 };
     int64_t type;
 
+    if (a->count)
+        return a->element_bytes > 0 ? a->element_bytes : NAN;
     if (lpo_operators_numbers(a, &type, 1) != 1 || type >= (int64_t)(sizeof bytes / sizeof *bytes))
         return NAN;
     return bytes[type];
@@ -78,7 +81,8 @@ void lpo_operators_product(const struct lpo_operators_rule *r, const struct lpo_
 {
     const struct lpo_op_tensor *a = arg(call, r->a), *b = arg(call, r->b);
     struct matrix x, y;
-    double batch, result, packed = a->type == LPO_FP4 ? 2 : 1;
+    double batch, result;
+    int64_t packed = a->type == LPO_FP4 || r->how & PACKED ? 2 : 1;
 
     if (!matrix_of(a, false, &x) || !matrix_of(b, !(r->how & TURNED), &y))
         return;
@@ -88,16 +92,41 @@ void lpo_operators_product(const struct lpo_operators_rule *r, const struct lpo_
         y.rows = y.columns;
         y.columns = n;
     }
+    if (r->how & PACKED_B)
+        y.rows *= 2;
     if (x.columns != y.rows || !batch_of(a, b, &batch))
         return;
     result = batch * (double)x.rows * (double)y.columns;
-    out->flops = 2 * result * (double)x.columns * packed;
+    out->flops = 2 * result * (double)x.columns * (double)packed;
     out->math = a->type;
     /* narrow types do not say in what the result is kept: another argument does */
     out->bytes = bytes_of(a) + bytes_of(b) + bytes_of(arg(call, r->c)) +
                  result * (r->word != NOT_THERE   ? type_bytes(arg(call, r->word))
                            : a->element_bytes > 1 ? a->element_bytes
                                                   : NAN);
+}
+
+/* A product whose own arguments say which matrix is turned, as BLAS has it: the one behind each
+ * matrix and its four scales. Columns of the result come from a. */
+void lpo_operators_turned_by_words(const struct lpo_operators_rule *r,
+                                   const struct lpo_op_call *call, struct lpo_operator_cost *out)
+{
+    enum { WORD = 4 };
+    const struct lpo_op_tensor *a = arg(call, r->a), *b = arg(call, r->b), *c = arg(call, r->c);
+    bool known[2], turned_a = lpo_operators_flag(arg(call, r->a + WORD), &known[0]);
+    bool turned_b = lpo_operators_flag(arg(call, r->b + WORD), &known[1]);
+    double m, n, k;
+
+    if (a->count != 1 || b->count != 1 || a->rank != 2 || b->rank != 2 || !known[0] || !known[1])
+        return;
+    m = (double)a->dims[!turned_a];
+    k = (double)a->dims[turned_a];
+    n = (double)b->dims[turned_b];
+    if (k != (double)b->dims[!turned_b])
+        return;
+    out->flops = 2 * m * n * k;
+    out->math = a->type;
+    out->bytes = bytes_of(a) + bytes_of(b) + bytes_of(c);
 }
 
 /* Rows of `a` in groups, each with a matrix of its own: [T, K] by [G, K, N]. */
@@ -118,45 +147,6 @@ void lpo_operators_grouped(const struct lpo_operators_rule *r, const struct lpo_
     out->math = a->type;
     if (b->rank == 3 && a->element_bytes > 1)
         out->bytes = bytes_of(a) + bytes_of(b) + result * a->element_bytes;
-}
-
-/* [B, H, L, D] or [B, L, H, D]; [L, H, D] without a batch is several sequences laid end to end,
- * whose lengths the trace does not have. */
-static bool heads_of(const struct lpo_op_tensor *a, unsigned how, double *batch, double *heads,
-                     double *length, double *size)
-{
-    if (a->count != 1 || a->rank != 4)
-        return false;
-    *batch = (double)a->dims[0];
-    *heads = (double)a->dims[how & TOKENS ? 2 : 1];
-    *length = (double)a->dims[how & TOKENS ? 1 : 2];
-    *size = (double)a->dims[3];
-    return true;
-}
-
-void lpo_operators_attention(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
-                             struct lpo_operator_cost *out)
-{
-    const struct lpo_op_tensor *q = arg(call, r->a), *k = arg(call, r->b), *v = arg(call, r->c);
-    double batch, heads, queries, size, keys, key_batch, key_heads, key_size, value_size, none[3];
-    bool known, causal;
-
-    if (!heads_of(q, r->how, &batch, &heads, &queries, &size) ||
-        !heads_of(k, r->how, &key_batch, &key_heads, &keys, &key_size) ||
-        !heads_of(v, r->how, &none[0], &none[1], &none[2], &value_size) || size != key_size)
-        return;
-    causal = lpo_operators_flag(arg(call, r->word), &known);
-    out->flops = 2 * batch * heads * queries * keys * (size + value_size);
-    if (known && causal)
-        out->flops /= 2;
-    out->math = q->type;
-    out->bytes =
-        bytes_of(q) + bytes_of(k) + bytes_of(v) +
-        batch * heads * queries * value_size * (q->element_bytes > 0 ? q->element_bytes : NAN);
-    if (r->how & BACKWARD) { /* reads the three, the result and its gradient; writes three more */
-        out->flops *= 2.5;
-        out->bytes = 2 * out->bytes;
-    }
 }
 
 /* Numbers of an argument such as "[1, 1]": one for all dimensions where only one is given. */
@@ -199,9 +189,9 @@ static double places(const struct lpo_operators_rule *r, const struct lpo_op_cal
     return n;
 }
 
-/* "[True, True, False]": input, weight, bias. Each of the first two is one more product as large as
- * the forward one. */
-static double gradients(const struct lpo_op_tensor *mask)
+/* "[True, True, False]": input, weight, bias. The sum over those of the first two that are asked
+ * for; each is one more product as large as the forward one. */
+static double gradients(const struct lpo_op_tensor *mask, double of_input, double of_weight)
 {
     const char *p = mask->value, *end = p ? p + mask->value_len : NULL;
     double n = 0;
@@ -210,7 +200,8 @@ static double gradients(const struct lpo_op_tensor *mask)
         return NAN;
     for (int i = 0; i < 2 && p; i++) {
         p += strspn(p, "[ ,");
-        n += *p == 'T' || *p == '1';
+        if (*p == 'T' || *p == '1')
+            n += i ? of_weight : of_input;
         p = memchr(p, ',', (size_t)(end - p));
     }
     return n;
@@ -251,7 +242,9 @@ void lpo_operators_convolution(const struct lpo_operators_rule *r, const struct 
     out->flops = 2 * batch * weight->elements * at;
     out->math = input->type;
     if (r->how & BACKWARD) {
-        out->flops *= gradients(arg(call, r->word));
+        out->flops *= gradients(arg(call, r->word), 1, 1);
+        out->bytes = bytes_of(arg(call, 0)) + bytes_of(input) + bytes_of(weight) +
+                     gradients(arg(call, r->word), bytes_of(input), bytes_of(weight));
         return;
     }
     result = turned ? NAN : batch * (double)weight->dims[0] * at;
@@ -293,7 +286,8 @@ void lpo_operators_elementwise(const struct lpo_operators_rule *r, const struct 
         out->bytes = read + elements * (widest > 0 ? widest : NAN);
 }
 
-/* Everything is read, and the first written again in its own shape: norms, softmax, in place. */
+/* Everything is read, and the first written again in its own shape: norms, softmax, in place.
+ * Gradients of norms have those of weight and bias as well. */
 void lpo_operators_like_first(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
                               struct lpo_operator_cost *out)
 {
@@ -302,7 +296,21 @@ void lpo_operators_like_first(const struct lpo_operators_rule *r, const struct l
     for (size_t i = 0; i < call->count; i++)
         read += bytes_of(&call->at[i]);
     if (arg(call, r->a)->count == 1)
-        out->bytes = read + bytes_of(arg(call, r->a));
+        out->bytes = read + bytes_of(arg(call, r->a)) + bytes_of(arg(call, r->b)) +
+                     bytes_of(arg(call, r->c));
+}
+
+/* Kernels that get their results as arguments: each tensor once. */
+void lpo_operators_every_tensor(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                                struct lpo_operator_cost *out)
+{
+    double moved = 0;
+
+    (void)r;
+    for (size_t i = 0; i < call->count; i++)
+        moved += bytes_of(&call->at[i]);
+    if (arg(call, 0)->count == 1)
+        out->bytes = moved;
 }
 
 /* Reads b, writes a. */

@@ -7,9 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/steps/steps.h"
 #include "region/thread_rows.h"
 #include "trace/trace.h"
 #include "util/map.h"
+
+/* A step whose name says how long its sequences are. */
+struct step {
+    int64_t start_ns, end_ns;
+    uint32_t thread;
+    struct lpo_step_lengths lengths;
+};
 
 /* An operator on the stack. */
 struct open {
@@ -33,6 +41,7 @@ struct sweep {
     uint32_t *owner;                   /* per launch: the row it lies in, or LPO_NONE */
     struct lpo_map_pair rows, kernels, costs_of;
     LPO_VEC(struct lpo_operator_cost) costs;
+    LPO_VEC(struct step) steps; /* by thread and start */
 };
 
 static void add(struct lpo_operator_sum *to, const struct lpo_operator_sum *from)
@@ -65,15 +74,59 @@ static uint32_t row_of(struct sweep *s, const struct lpo_op *op)
     return row;
 }
 
+static int step_order(const void *x, const void *y)
+{
+    const struct step *a = x, *b = y;
+
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+static void find_steps(struct sweep *s)
+{
+    for (size_t i = 0; i < s->t->ranges.len; i++) {
+        const struct lpo_range *r = &s->t->ranges.at[i];
+        struct step step = { r->start_ns, r->end_ns, r->thread, { { 0 }, { 0 } } };
+
+        if (lpo_steps_read_lengths(lpo_trace_text(s->t, r->name), &step.lengths))
+            lpo_vec_push(&s->steps, step);
+    }
+    if (s->steps.len > 1)
+        qsort(s->steps.at, s->steps.len, sizeof *s->steps.at, step_order);
+}
+
+/* Of the step that began last on the thread, when the whole call lies in it. Steps do not nest. */
+static const struct lpo_step_lengths *lengths_around(const struct sweep *s, const struct lpo_op *op)
+{
+    struct step key = { .start_ns = op->start_ns, .thread = op->thread };
+    size_t from = 0, to = s->steps.len;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (step_order(&s->steps.at[middle], &key) <= 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    if (!from || s->steps.at[from - 1].thread != op->thread ||
+        s->steps.at[from - 1].end_ns < op->end_ns)
+        return NULL;
+    return &s->steps.at[from - 1].lengths;
+}
+
 /* What one call computes and moves. Calls repeat by the thousand: worked out once for each name and
- * arguments. */
+ * arguments, but for those that depend on the step. */
 static struct lpo_operator_cost cost_of(struct sweep *s, const struct lpo_op *op)
 {
     bool fresh;
     uint32_t at = lpo_map_pair_put(&s->costs_of, op->name, op->args, &fresh);
 
     if (fresh)
-        lpo_vec_push(&s->costs, lpo_operators_cost(s->t, op, s->rules));
+        lpo_vec_push(&s->costs, lpo_operators_cost(s->t, op, s->rules, NULL));
+    if (s->costs.at[at].by_step && s->steps.len)
+        return lpo_operators_cost(s->t, op, s->rules, lengths_around(s, op));
     return s->costs.at[at];
 }
 
@@ -118,7 +171,8 @@ static void enter(struct sweep *s, const struct lpo_op *op)
         }
     }
     o.row = row_of(s, op);
-    o.cost = s->by_shapes ? cost_of(s, op) : (struct lpo_operator_cost){ NAN, NAN, LPO_DTYPE_NONE };
+    o.cost = s->by_shapes ? cost_of(s, op)
+                          : (struct lpo_operator_cost){ NAN, NAN, LPO_DTYPE_NONE, false };
     lpo_vec_push(&s->stack, o);
     s->out->calls++;
 }
@@ -279,6 +333,8 @@ struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool b
 
     s.out = lpo_xcalloc(1, sizeof *s.out);
     sum_launches(&s);
+    if (by_shapes)
+        find_steps(&s);
     s.replayed = lpo_operators_replays_find(trace, &s.out->replays);
     for (uint32_t i = 0; i < trace->threads.len; i++)
         sweep_thread(&s, &ops, &launches, i);
@@ -294,6 +350,7 @@ struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool b
     lpo_map_pair_free(&s.kernels);
     lpo_map_pair_free(&s.costs_of);
     lpo_vec_free(&s.costs);
+    lpo_vec_free(&s.steps);
     return s.out;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators by name, as data: the formula of each, and which of the arguments are the ones it
- * needs. A new operator of a known kind is one row; docs/operators.md lists them. */
+ * needs. A '*' at the end of a name is any text. A new operator of a known kind is one row;
+ * docs/operators.md lists them. */
 #include "analysis/operators/rules.h"
 
 #include <string.h>
@@ -13,6 +14,29 @@
     {                                                                                              \
         name, lpo_operators_like_first, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0                      \
     }
+
+#define EVERY(name)                                                                                \
+    {                                                                                              \
+        name, lpo_operators_every_tensor, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0                    \
+    }
+#define PRODUCT(name, a, b, c, word, how)                                                          \
+    {                                                                                              \
+        name, lpo_operators_product, a, b, c, word, how                                            \
+    }
+#define WEIGHT_TURNED(name) PRODUCT(name, 0, 1, NOT_THERE, NOT_THERE, TURNED)
+#define EXPERTS(name)                                                                              \
+    {                                                                                              \
+        name, lpo_operators_experts, 0, 1, 2, 3, 0                                                 \
+    }
+#define ATTENTION(name, a, word, how)                                                              \
+    {                                                                                              \
+        name, lpo_operators_attention, a, (a) + 1, (a) + 2, word, how                              \
+    }
+#define IN_ROWS(name, a, word, how, ends, longest)                                                 \
+    {                                                                                              \
+        name, lpo_operators_attention, a, (a) + 1, (a) + 2, word, how, ends, longest               \
+    }
+#define PAGED(name, a) ATTENTION(name, a, NOT_THERE, BY_STEP)
 
 static const struct lpo_operators_rule rules[] = {
     { "aten::mm", lpo_operators_product, 0, 1, NOT_THERE, NOT_THERE, 0 },
@@ -36,12 +60,54 @@ static const struct lpo_operators_rule rules[] = {
     { "aten::_weight_int8pack_mm", lpo_operators_product, 0, 1, NOT_THERE, NOT_THERE, TURNED },
     { "aten::_grouped_mm", lpo_operators_grouped, 0, 1, NOT_THERE, NOT_THERE, 0 },
     { "aten::_scaled_grouped_mm", lpo_operators_grouped, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "vllm::rocm_unquantized_gemm", lpo_operators_product, 0, 1, NOT_THERE, NOT_THERE, TURNED },
-    { "vllm::rocm_unquantized_gemm_impl", lpo_operators_product, 0, 1, NOT_THERE, NOT_THERE,
-      TURNED },
-    { "aiter::gemm_a16w16", lpo_operators_product, 0, 1, NOT_THERE, NOT_THERE, TURNED },
-    { "aiter::gemm_a8w8", lpo_operators_product, 0, 1, NOT_THERE, NOT_THERE, TURNED },
-    { "trtllm::cublas_scaled_mm", lpo_operators_product, 0, 1, NOT_THERE, NOT_THERE, 0 },
+    PRODUCT("trtllm::cublas_scaled_mm", 0, 1, NOT_THERE, NOT_THERE, 0),
+    PRODUCT("_C::cutlass_scaled_mm", 1, 2, NOT_THERE, 0, 0),
+    PRODUCT("_C::cutlass_scaled_mm_azp", 1, 2, NOT_THERE, 0, 0),
+    PRODUCT("_C::cutlass_scaled_fp4_mm", 1, 2, NOT_THERE, 0, TURNED | PACKED),
+    PRODUCT("sgl_kernel::fp8_scaled_mm", 0, 1, NOT_THERE, 4, 0),
+    PRODUCT("sgl_kernel::int8_scaled_mm", 0, 1, NOT_THERE, 4, 0),
+    { "tex_ts::te_gemm_ts", lpo_operators_turned_by_words, 0, 5, 10, NOT_THERE, 0 },
+    PRODUCT("vllm::gemm_with_dynamic_quant", 0, 1, NOT_THERE, NOT_THERE, TURNED | PACKED_B),
+    PRODUCT("aiter::batched_gemm_a16wfp4_", 0, 1, NOT_THERE, NOT_THERE, TURNED | PACKED_B),
+    PRODUCT("aiter::gemm_a4w4", 0, 1, NOT_THERE, NOT_THERE, TURNED | PACKED),
+    PRODUCT("aiter::_gemm_a4w4_asm", 0, 1, NOT_THERE, NOT_THERE, TURNED | PACKED),
+    PRODUCT("aiter::gemm_afp4wfp4_", 0, 1, NOT_THERE, NOT_THERE, TURNED | PACKED),
+    WEIGHT_TURNED("bitsandbytes::int8_linear_matmul"),
+    WEIGHT_TURNED("vllm::rocm_unquantized_gemm"),
+    WEIGHT_TURNED("vllm::rocm_unquantized_gemm_impl"),
+    WEIGHT_TURNED("vllm::rocm_aiter_triton_gemm_a8w8_blockscale"),
+    WEIGHT_TURNED("vllm::_rocm_aiter_preshuffled_per_token_w8a8_gemm"),
+    WEIGHT_TURNED("sglang_profiler::fp8_utils_gemm_a8w8_blockscale"),
+    WEIGHT_TURNED("sglang_profiler::gemm_a8w8_blockscale_gemm_a8w8_blockscale"),
+    WEIGHT_TURNED("sglang_profiler::gemm_kernels_flydsl_hgemm"),
+    WEIGHT_TURNED("aiter::gemm_a16w16"),
+    WEIGHT_TURNED("aiter::gemm_a16w16_atomic_"),
+    WEIGHT_TURNED("aiter::_gemm_a16w16_asm"),
+    WEIGHT_TURNED("aiter::gemm_a8w8"),
+    WEIGHT_TURNED("aiter::gemm_a8w8_ck"),
+    WEIGHT_TURNED("aiter::gemm_a8w8_bpreshuffle"),
+    WEIGHT_TURNED("aiter::gemm_a8w8_bpreshuffle_ck"),
+    WEIGHT_TURNED("aiter::gemm_a8w8_blockscale_ck"),
+    WEIGHT_TURNED("aiter::gemm_a8w8_blockscale_cktile"),
+    WEIGHT_TURNED("aiter::gemm_a8w8_blockscale_bpreshuffle_ck"),
+    WEIGHT_TURNED("aiter::gemm_a8w8_blockscale_bpreshuffle_cktile"),
+    WEIGHT_TURNED("aiter::_gemm_a8w8_blockscale_bpreshuffle_asm"),
+    WEIGHT_TURNED("aiter::flatmm_a8w8_blockscale_asm"),
+    WEIGHT_TURNED("aiter::gfx950_a8w8_blockscale_asm"),
+
+    EXPERTS("vllm::outplace_fused_experts"),
+    EXPERTS("vllm::inplace_fused_experts"),
+    EXPERTS("sglang::outplace_fused_experts"),
+    EXPERTS("sglang::inplace_fused_experts"),
+    EXPERTS("vllm::rocm_aiter_fused_moe"),
+    EXPERTS("aiter::fused_moe_"),
+    { "aiter::fmoe_g1u1", lpo_operators_experts, 1, 2, 3, 8, 0 },
+    { "aiter::fmoe_fp8_blockscale_g1u1", lpo_operators_experts, 1, 2, 3, 8, 0 },
+    { "aiter::ck_moe_stage1", lpo_operators_experts_up, 0, 1, NOT_THERE, 6, 0 },
+    { "aiter::ck_moe_stage2", lpo_operators_experts_down, 0, 2, NOT_THERE, NOT_THERE, 0 },
+    { "aiter::moe_cktile2stages_gemm1_ck", lpo_operators_experts_up, 0, 1, NOT_THERE, 2, 0 },
+    { "aiter::moe_cktile2stages_gemm2_ck", lpo_operators_experts_down, 0, 1, NOT_THERE, NOT_THERE,
+      0 },
 
     { "aten::scaled_dot_product_attention", lpo_operators_attention, 0, 1, 2, 5, 0 },
     { "aten::_scaled_dot_product_attention_math", lpo_operators_attention, 0, 1, 2, 5, 0 },
@@ -51,21 +117,40 @@ static const struct lpo_operators_rule rules[] = {
     { "aten::_scaled_dot_product_efficient_attention", lpo_operators_attention, 0, 1, 2, 6, 0 },
     { "aten::_scaled_dot_product_cudnn_attention", lpo_operators_attention, 0, 1, 2, 6, 0 },
     { "aten::_cudnn_attention_forward", lpo_operators_attention, 0, 1, 2, 10, 0 },
-    { "aten::_flash_attention_forward", lpo_operators_attention, 0, 1, 2, 8, TOKENS },
-    { "aten::_efficient_attention_forward", lpo_operators_attention, 0, 1, 2, 9, TOKENS },
-    { "flash_attn::_flash_attn_forward", lpo_operators_attention, 0, 1, 2, 5, TOKENS },
-    { "flash_attn_3::fwd", lpo_operators_attention, 0, 1, 2, NOT_THERE, TOKENS },
-    { "aiter::fmha_fwd", lpo_operators_attention, 0, 1, 2, NOT_THERE, TOKENS },
-    { "aten::_scaled_dot_product_flash_attention_backward", lpo_operators_attention, 1, 2, 3, 11,
-      BACKWARD },
-    { "aten::_scaled_dot_product_efficient_attention_backward", lpo_operators_attention, 1, 2, 3,
-      11, BACKWARD },
-    { "aten::_scaled_dot_product_cudnn_attention_backward", lpo_operators_attention, 1, 2, 3, 14,
-      BACKWARD },
-    { "aten::_flash_attention_backward", lpo_operators_attention, 1, 2, 3, 11, TOKENS | BACKWARD },
-    { "aten::_efficient_attention_backward", lpo_operators_attention, 1, 2, 3, 14,
-      TOKENS | BACKWARD },
-    { "flash_attn::_flash_attn_backward", lpo_operators_attention, 1, 2, 3, 11, TOKENS | BACKWARD },
+    IN_ROWS("aten::_flash_attention_forward", 0, 8, TOKENS, 3, 5),
+    IN_ROWS("aten::_efficient_attention_forward", 0, 9, TOKENS, 4, 6),
+    ATTENTION("flash_attn::_flash_attn_forward", 0, 5, TOKENS),
+    IN_ROWS("flash_attn::_flash_attn_varlen_forward", 0, 9, TOKENS, 3, 5),
+    IN_ROWS("flash_attn_3::fwd", 0, 24, TOKENS, 7, 12),
+    ATTENTION("FlashAttnFunc", 0, 5, TOKENS),
+    IN_ROWS("xformers_flash::flash_fwd", 0, 10, TOKENS, 3, 6),
+    ATTENTION("EvoformerAttention", 0, NOT_THERE, TOKENS),
+    ATTENTION("aiter::fmha_fwd", 0, NOT_THERE, TOKENS),
+    ATTENTION("aiter::_flash_attn_forward", 0, 5, TOKENS),
+    ATTENTION("aiter::mha_fwd", 0, 5, TOKENS),
+    ATTENTION("aiter::fmha_v3_fwd", 0, 5, TOKENS),
+    ATTENTION("aiter::wrapper_fmha_v3_fwd", 1, 6, TOKENS),
+    ATTENTION("aten::_scaled_dot_product_flash_attention_backward", 1, 11, BACKWARD),
+    ATTENTION("aten::_scaled_dot_product_efficient_attention_backward", 1, 11, BACKWARD),
+    ATTENTION("aten::_scaled_dot_product_cudnn_attention_backward", 1, 14, BACKWARD),
+    ATTENTION("aten::_scaled_dot_product_fused_attention_overrideable_backward", 1, 13, BACKWARD),
+    ATTENTION("aten::_cudnn_attention_backward", 1, 14, BACKWARD),
+    IN_ROWS("aten::_flash_attention_backward", 1, 11, TOKENS | BACKWARD, 6, 8),
+    IN_ROWS("aten::_efficient_attention_backward", 1, 14, TOKENS | BACKWARD, 6, 8),
+    ATTENTION("flash_attn::_flash_attn_backward", 1, 11, TOKENS | BACKWARD),
+    IN_ROWS("flash_attn::_flash_attn_varlen_backward", 1, 15, TOKENS | BACKWARD, 9, 11),
+    ATTENTION("aiter::_flash_attn_backward", 1, 12, TOKENS | BACKWARD),
+    ATTENTION("aiter::mha_bwd", 1, 8, TOKENS | BACKWARD),
+    ATTENTION("aiter::wrapper_fmha_v3_bwd", 1, 9, TOKENS | BACKWARD),
+    PAGED("vllm::unified_attention", 0),
+    PAGED("vllm::unified_attention_with_output", 0),
+    PAGED("_vllm_fa2_C::varlen_fwd", 0),
+    PAGED("_vllm_fa3_C::fwd", 0),
+    PAGED("sgl_kernel::fwd", 0),
+    PAGED("aiter::mha_varlen_fwd", 0),
+    PAGED("aiter::fmha_v3_varlen_fwd", 0),
+    PAGED("aiter::mha_batch_prefill", 0),
+    PAGED("sglang_profiler::attention_paged_attention_ragged", 2),
 
     { "aten::conv1d", lpo_operators_convolution, 0, 1, NOT_THERE, 3, 0 },
     { "aten::conv2d", lpo_operators_convolution, 0, 1, NOT_THERE, 3, 0 },
@@ -84,6 +169,8 @@ static const struct lpo_operators_rule rules[] = {
     { "aten::cudnn_convolution_transpose", lpo_operators_convolution, 0, 1, NOT_THERE, NOT_THERE,
       TRANSPOSED },
     { "aten::convolution_backward", lpo_operators_convolution, 1, 2, 7, 10, BACKWARD },
+    { "aten::cudnn_convolution_backward_input", lpo_operators_convolution, 1, 2, NOT_THERE,
+      NOT_THERE, TRANSPOSED }, /* until 2021: one gradient */
 
     ONE("aten::add"),
     ONE("aten::sub"),
@@ -145,6 +232,28 @@ static const struct lpo_operators_rule rules[] = {
     NORM("aten::native_dropout"),
     NORM("aten::_softmax_backward_data"),
     NORM("aten::_log_softmax_backward_data"),
+    { "aten::native_layer_norm_backward", lpo_operators_like_first, 0, 5, 6, NOT_THERE, 0 },
+    { "aten::_fused_rms_norm_backward", lpo_operators_like_first, 0, 4, NOT_THERE, NOT_THERE, 0 },
+    { "aten::native_group_norm_backward", lpo_operators_like_first, 0, 4, 4, NOT_THERE, 0 },
+    { "aten::native_batch_norm_backward", lpo_operators_like_first, 0, 2, 2, NOT_THERE, 0 },
+    { "aten::cudnn_batch_norm_backward", lpo_operators_like_first, 0, 2, 2, NOT_THERE, 0 },
+    { "aten::miopen_batch_norm_backward", lpo_operators_like_first, 0, 2, 2, NOT_THERE, 0 },
+    { "_C::fused_add_rms_norm", lpo_operators_like_first, 0, 1, NOT_THERE, NOT_THERE, 0 },
+    { "sgl_kernel::fused_add_rmsnorm", lpo_operators_like_first, 0, 1, NOT_THERE, NOT_THERE, 0 },
+    EVERY("_C::rms_norm"),
+    EVERY("_C::silu_and_mul"),
+    EVERY("_C::gelu_and_mul"),
+    EVERY("_C::gelu_tanh_and_mul"),
+    EVERY("_C::static_scaled_fp8_quant"),
+    EVERY("_C::dynamic_scaled_fp8_quant"),
+    EVERY("_C::dynamic_per_token_scaled_fp8_quant"),
+    EVERY("_C::per_token_group_fp8_quant"),
+    EVERY("sgl_kernel::rmsnorm"),
+    EVERY("sgl_kernel::silu_and_mul"),
+    EVERY("sgl_kernel::sgl_per_token_group_quant_fp8"),
+    EVERY("triton_poi_*"),
+    EVERY("triton_red_*"),
+    EVERY("triton_per_*"),
     { "aten::copy_", lpo_operators_copy, 0, 1, NOT_THERE, NOT_THERE, 0 },
     { "aten::fill_", lpo_operators_copy, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0 },
     { "aten::zero_", lpo_operators_copy, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0 },
@@ -160,9 +269,15 @@ static const struct lpo_operators_rule in_place = {
 const struct lpo_operators_rule *lpo_operators_rule_find(const char *name, size_t len)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        size_t known = strlen(rules[i].name);
+        size_t known;
 
+        if (!len || rules[i].name[0] != *name)
+            continue;
+        known = strlen(rules[i].name);
         if (len == known && memcmp(rules[i].name, name, len) == 0)
+            return &rules[i];
+        if (rules[i].name[known - 1] == '*' && len >= known &&
+            memcmp(rules[i].name, name, known - 1) == 0)
             return &rules[i];
         if (len == known + 1 && name[known] == '_' && rules[i].cost == lpo_operators_elementwise &&
             memcmp(rules[i].name, name, known) == 0)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/operators/rules.h - which operator is of which kind; private to this folder.
  *
- * formulas.c has what each kind computes and moves, rules.c the operators by name, cost.c the rules
- * of the user. */
+ * formulas.c, attention.c and experts.c have what each kind computes and moves, rules.c the
+ * operators by name, cost.c the rules of the user. */
 #pragma once
 
 #include <stddef.h>
 
 struct lpo_op_call;
 struct lpo_operator_cost;
+struct lpo_step_lengths;
 
 enum { NOT_THERE = -1 }; /* no such argument */
 
@@ -19,6 +20,10 @@ enum lpo_operators_how {
     BACKWARD = 4,
     TRANSPOSED = 8, /* convolution from the small to the large */
     PAD_FIRST = 16, /* convolution: padding stands before stride */
+    PACKED = 32,    /* two 4-bit numbers in each byte of both matrices */
+    PACKED_B = 64,  /* the same of the second matrix alone */
+    BY_STEP =
+        128, /* attention over a paged cache: the step around it says how long sequences are */
 };
 
 struct lpo_operators_rule {
@@ -28,6 +33,8 @@ struct lpo_operators_rule {
     int a, b, c; /* arguments: the two factors and the bias; query, key and value; … */
     int word;    /* the argument that decides: causal, stride, type of the result */
     unsigned how;
+    int ends;    /* attention: where sequences end that lie in one row, then those of the keys; 0 */
+    int longest; /* the longest of them, then of the keys */
 };
 
 typedef void lpo_operators_formula(const struct lpo_operators_rule *r,
@@ -35,12 +42,23 @@ typedef void lpo_operators_formula(const struct lpo_operators_rule *r,
 
 lpo_operators_formula lpo_operators_product;
 lpo_operators_formula lpo_operators_grouped;
+lpo_operators_formula lpo_operators_turned_by_words;
+lpo_operators_formula lpo_operators_experts;
+lpo_operators_formula lpo_operators_experts_up;
+lpo_operators_formula lpo_operators_experts_down;
 lpo_operators_formula lpo_operators_attention;
 lpo_operators_formula lpo_operators_convolution;
 lpo_operators_formula lpo_operators_elementwise;
 lpo_operators_formula lpo_operators_like_first;
 lpo_operators_formula lpo_operators_copy;
 lpo_operators_formula lpo_operators_look_up;
+lpo_operators_formula lpo_operators_every_tensor;
+
+/* Attention whose rule says BY_STEP. */
+void lpo_operators_paged_attention(const struct lpo_operators_rule *r,
+                                   const struct lpo_op_call *call,
+                                   const struct lpo_step_lengths *lengths,
+                                   struct lpo_operator_cost *out);
 
 /* By the whole name; NULL: not known. */
 const struct lpo_operators_rule *lpo_operators_rule_find(const char *name, size_t len);

@@ -4,69 +4,81 @@
 
 #include "analysis/steps/steps.h"
 
+/* Of two kinds of steps in one trace the first family counts. */
+enum family {
+    VLLM,
+    SGLANG,
+    TENSORRT_LLM,
+    ATOM,
+    PROFILER,
+    OWN, /* names that no framework gives */
+};
+
 enum fact { NUMBER, REQUESTS, TOKENS, CONTEXT, GENERATION, IGNORED, FACTS };
 
 /* '%' is a whole number, '*' any text. Programs write their own names in any case, "Iteration 3":
  * those of the last family are compared without regard to it. */
 static const struct step_name {
-    int family; /* of two kinds of steps in one trace the first family counts */
+    enum family family;
     const char *pattern;
     enum lpo_step_kind kind;
     enum fact numbers[4]; /* what each '%' means */
 } names[] = {
-    { 0,
+    { VLLM,
       "execute_%_context_%(*)_generation_%(*)",
       LPO_STEP_ANY,
       { REQUESTS, CONTEXT, GENERATION } },
-    { 0,
+    { VLLM,
       "execute_context_%(%)_generation_%(%)",
       LPO_STEP_ANY,
       { CONTEXT, TOKENS, GENERATION, IGNORED } },
-    { 0, "execute_new_%_cached_%", LPO_STEP_ANY, { CONTEXT, GENERATION } },
-    { 1, "step[DECODE bs=%*", LPO_STEP_DECODE, { REQUESTS } },
-    { 1, "step[EXTEND bs=% toks=%*", LPO_STEP_PREFILL, { REQUESTS, TOKENS } },
-    { 1, "step[EXTEND bs=%*", LPO_STEP_PREFILL, { REQUESTS } },
-    { 1, "step[MIXED bs=%*", LPO_STEP_MIXED, { REQUESTS } },
-    { 1, "step[* bs=%*", LPO_STEP_ANY, { REQUESTS } },
-    { 2,
+    { VLLM, "execute_new_%_cached_%", LPO_STEP_ANY, { CONTEXT, GENERATION } },
+    { SGLANG, "step[DECODE bs=%*", LPO_STEP_DECODE, { REQUESTS } },
+    { SGLANG, "step[EXTEND bs=% toks=%*", LPO_STEP_PREFILL, { REQUESTS, TOKENS } },
+    { SGLANG, "step[EXTEND bs=%*", LPO_STEP_PREFILL, { REQUESTS } },
+    { SGLANG, "step[MIXED bs=%*", LPO_STEP_MIXED, { REQUESTS } },
+    { SGLANG, "step[* bs=%*", LPO_STEP_ANY, { REQUESTS } },
+    { ATOM, "prefill[bs=% tok=%*", LPO_STEP_PREFILL, { REQUESTS, TOKENS } },
+    { ATOM, "decode[bs=%/% tok=%*", LPO_STEP_DECODE, { REQUESTS, IGNORED, TOKENS } },
+    { ATOM, "decode[bs=% tok=%*", LPO_STEP_DECODE, { REQUESTS, TOKENS } },
+    { TENSORRT_LLM,
       "[Executor] _forward_step %: % ctx reqs, % ctx tokens, % gen reqs",
       LPO_STEP_ANY,
       { NUMBER, CONTEXT, TOKENS, GENERATION } },
-    { 2,
+    { TENSORRT_LLM,
       "[Executor] _forward_step %: % ctx reqs, % gen reqs",
       LPO_STEP_ANY,
       { NUMBER, CONTEXT, GENERATION } },
-    { 3, "ProfilerStep#%", LPO_STEP_ANY, { NUMBER } },
-    { 4, "iteration %", LPO_STEP_ANY, { NUMBER } },
-    { 4, "iteration%", LPO_STEP_ANY, { NUMBER } },
-    { 4, "iteration_%", LPO_STEP_ANY, { NUMBER } },
-    { 4, "iteration-%", LPO_STEP_ANY, { NUMBER } },
-    { 4, "iteration #%", LPO_STEP_ANY, { NUMBER } },
-    { 4, "iteration: %", LPO_STEP_ANY, { NUMBER } },
-    { 4, "iter %", LPO_STEP_ANY, { NUMBER } },
-    { 4, "iter_%", LPO_STEP_ANY, { NUMBER } },
-    { 4, "iter%", LPO_STEP_ANY, { NUMBER } },
-    { 4, "iteration", LPO_STEP_ANY, { NUMBER } },
-    { 4, "train_step", LPO_STEP_ANY, { NUMBER } },
-    { 4, "training_step", LPO_STEP_ANY, { NUMBER } },
-    { 4, "train_batch", LPO_STEP_ANY, { NUMBER } },
-    { 4, "train step %", LPO_STEP_ANY, { NUMBER } },
-    { 4, "train_step_%", LPO_STEP_ANY, { NUMBER } },
-    { 4, "pipelineengine.train_batch", LPO_STEP_ANY, { NUMBER } },      /* DeepSpeed */
-    { 4, "[pl][profile]run_training_batch", LPO_STEP_ANY, { NUMBER } }, /* Lightning */
-    { 4, "step %", LPO_STEP_ANY, { NUMBER } },
-    { 4, "step_%", LPO_STEP_ANY, { NUMBER } },
-    { 4, "step-%", LPO_STEP_ANY, { NUMBER } },
-    { 4, "step #%", LPO_STEP_ANY, { NUMBER } },
-    { 4, "step: %", LPO_STEP_ANY, { NUMBER } },
-    { 4, "step%", LPO_STEP_ANY, { NUMBER } },
-    { 4, "step", LPO_STEP_ANY, { NUMBER } },
+    { PROFILER, "ProfilerStep#%", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "iteration %", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "iteration%", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "iteration_%", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "iteration-%", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "iteration #%", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "iteration: %", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "iter %", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "iter_%", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "iter%", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "iteration", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "train_step", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "training_step", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "train_batch", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "train step %", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "train_step_%", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "pipelineengine.train_batch", LPO_STEP_ANY, { NUMBER } },      /* DeepSpeed */
+    { OWN, "[pl][profile]run_training_batch", LPO_STEP_ANY, { NUMBER } }, /* Lightning */
+    { OWN, "step %", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "step_%", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "step-%", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "step #%", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "step: %", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "step%", LPO_STEP_ANY, { NUMBER } },
+    { OWN, "step", LPO_STEP_ANY, { NUMBER } },
 };
 
-enum { OWN_NAMES = 4 }; /* the family of names that no framework gives */
-
-static const char *const families[] = { "vLLM", "SGLang", "TensorRT-LLM", "the PyTorch profiler",
-                                        "the program" };
+static const char *const families[LPO_STEP_FAMILIES] = {
+    "vLLM", "SGLang", "TensorRT-LLM", "ATOM", "the PyTorch profiler", "the program"
+};
 
 const char *lpo_steps_family_name(int family)
 {
@@ -94,8 +106,7 @@ static bool number(const char **p, int64_t *out)
 
 static bool same(const struct step_name *n, char pattern, char c)
 {
-    return pattern == c ||
-           (n->family == OWN_NAMES && c >= 'A' && c <= 'Z' && pattern == c - 'A' + 'a');
+    return pattern == c || (n->family == OWN && c >= 'A' && c <= 'Z' && pattern == c - 'A' + 'a');
 }
 
 /* One star at a time is enough to come back to: what it swallowed grows until the rest fits. */
@@ -139,14 +150,14 @@ static enum lpo_step_kind kind_of(const struct step_name *n, const int64_t found
 
 bool lpo_steps_read_name(const char *name, int *family, struct lpo_step_facts *out)
 {
-    if (!strchr("esi[PtSITp", *name) || !*name) /* nearly all names of a trace */
+    if (!strchr("esi[PtSITpd", *name) || !*name) /* nearly all names of a trace */
         return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         int64_t found[FACTS] = { -1, -1, -1, -1, -1, -1 };
 
         if (!fits(&names[i], name, found))
             continue;
-        *family = names[i].family;
+        *family = (int)names[i].family;
         *out = (struct lpo_step_facts){ .kind = kind_of(&names[i], found),
                                         .number = found[NUMBER],
                                         .requests = found[REQUESTS],

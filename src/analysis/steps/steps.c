@@ -11,7 +11,7 @@
 #include "trace/trace.h"
 #include "util/map.h"
 
-enum { FEWEST_TO_JUDGE = 5, FAMILIES = 5 };
+enum { FEWEST_TO_JUDGE = 5 };
 
 /* Length of the union of intervals that come in order of their starts. */
 struct cover {
@@ -59,7 +59,7 @@ static int *read_names(const struct lpo_trace *t, struct lpo_step_facts *facts, 
 {
     size_t count = lpo_trace_name_count(t);
     int *family_of = lpo_xmalloc((count + 1) * sizeof *family_of);
-    uint64_t seen[FAMILIES] = { 0 };
+    uint64_t seen[LPO_STEP_FAMILIES] = { 0 };
 
     for (size_t i = 0; i < count; i++) {
         family_of[i] = -1;
@@ -69,7 +69,7 @@ static int *read_names(const struct lpo_trace *t, struct lpo_step_facts *facts, 
         if (family_of[t->ranges.at[i].name] >= 0)
             seen[family_of[t->ranges.at[i].name]]++;
     *family = 0;
-    while (*family < FAMILIES && !seen[*family])
+    while (*family < LPO_STEP_FAMILIES && !seen[*family])
         (*family)++;
     return family_of;
 }
@@ -98,7 +98,7 @@ static void find_steps(struct build *b)
     int family;
     int *family_of = read_names(t, facts, &family);
 
-    for (size_t i = 0; family < FAMILIES && i < t->ranges.len; i++) {
+    for (size_t i = 0; family < LPO_STEP_FAMILIES && i < t->ranges.len; i++) {
         const struct lpo_range *r = &t->ranges.at[i];
 
         if (family_of[r->name] == family)

@@ -70,6 +70,21 @@ struct lpo_program_steps {
 struct lpo_program_steps *lpo_steps_create(const struct lpo_region_tree *tree);
 void lpo_steps_destroy(struct lpo_program_steps *s); /* NULL is fine */
 
+/* How long the sequences of a step are, summed over its requests: what servers write into the name
+ * so that attention over a paged cache can be counted. */
+struct lpo_step_sums {
+    double queries, keys, queries_squared, queries_by_keys;
+};
+
+struct lpo_step_lengths {
+    struct lpo_step_sums context, generation;
+};
+
+/* False: the name has none (lengths.c). */
+bool lpo_steps_read_lengths(const char *name, struct lpo_step_lengths *out);
+
+enum { LPO_STEP_FAMILIES = 6 };
+
 /* Does this name mean a step? `family` is a row of the table of names, lower ones first. */
 bool lpo_steps_read_name(const char *name, int *family, struct lpo_step_facts *out);
 const char *lpo_steps_family_name(int family);

@@ -57,10 +57,12 @@ static uint32_t json_of(struct lpo_kineto_args *a, const struct lpo_json_pull_te
 }
 
 /* Operators whose work is not in their shapes alone: strides and groups of a convolution, whether
- * attention is causal. Values of all others (offsets of every slice) would fill the memory. */
+ * attention is causal, how many experts a token goes to. Values of all others (offsets of every
+ * slice) would fill the memory. */
 static bool values_matter(const struct lpo_json_pull_text *name)
 {
-    static const char *const parts[] = { "conv", "attention", "attn", "scaled_mm", "grouped_mm" };
+    static const char *const parts[] = { "conv",      "attention",  "attn",    "Attn", "mha_",
+                                         "scaled_mm", "grouped_mm", "te_gemm", "fmoe", "flash_" };
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (memmem(name->at, name->len, parts[i], strlen(parts[i])))

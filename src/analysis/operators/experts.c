@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Experts: each token is multiplied with the weights of the few experts that it goes to. Which
+ * experts these are the trace does not say, so the bytes are unknown. */
+#include "analysis/operators/args.h"
+#include "analysis/operators/cost.h"
+#include "analysis/operators/rules.h"
+
+/* How many numbers of the weights stand in one element: 4-bit weights have two in a byte. */
+static double packed(int64_t whole, int64_t stored)
+{
+    return stored > 0 && whole % stored == 0 ? (double)(whole / stored) : 0;
+}
+
+/* Tokens [M, K], weights up [E, N or 2 N, K] and down [E, K, N]; `word` has how many experts each
+ * token goes to: the last dimension of a tensor [M, experts], or a number. */
+void lpo_operators_experts(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                           struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *tokens = lpo_operators_arg(call, r->a);
+    const struct lpo_op_tensor *up = lpo_operators_arg(call, r->b);
+    const struct lpo_op_tensor *down = lpo_operators_arg(call, r->c);
+    const struct lpo_op_tensor *word = lpo_operators_arg(call, r->word);
+    int64_t each = word->count == 1 && word->rank == 2 ? word->dims[1] : 0;
+    double inner;
+
+    if (tokens->rank != 2 || up->count != 1 || up->rank != 3 || down->count != 1 ||
+        down->rank != 3 || up->dims[0] != down->dims[0] || tokens->count != 1)
+        return;
+    if (!word->count && lpo_operators_numbers(word, &each, 1) != 1)
+        return;
+    inner = (double)down->dims[2] * packed(down->dims[1], up->dims[2]);
+    if (each < 1 || inner < 1 || ((double)up->dims[1] != inner && (double)up->dims[1] != 2 * inner))
+        return;
+    out->flops = 2 * (double)tokens->dims[0] * (double)each * (double)down->dims[1] *
+                 ((double)up->dims[1] + inner);
+    out->math = tokens->type;
+}
+
+/* The first half alone: tokens [M, K], weights [E, N, K], result [M, experts, …] in `word`. */
+void lpo_operators_experts_up(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                              struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *tokens = lpo_operators_arg(call, r->a);
+    const struct lpo_op_tensor *up = lpo_operators_arg(call, r->b);
+    const struct lpo_op_tensor *result = lpo_operators_arg(call, r->word);
+
+    if (tokens->count != 1 || tokens->rank != 2 || up->count != 1 || up->rank != 3 ||
+        result->count != 1 || result->rank != 3 || packed(tokens->dims[1], up->dims[2]) < 1)
+        return;
+    out->flops = 2 * (double)result->dims[0] * (double)result->dims[1] * (double)tokens->dims[1] *
+                 (double)up->dims[1];
+    out->math = tokens->type;
+}
+
+/* The second half alone: [M, experts, N] by [E, K, N]. */
+void lpo_operators_experts_down(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                                struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *inner = lpo_operators_arg(call, r->a);
+    const struct lpo_op_tensor *down = lpo_operators_arg(call, r->b);
+
+    if (inner->count != 1 || inner->rank != 3 || down->count != 1 || down->rank != 3 ||
+        packed(inner->dims[2], down->dims[2]) < 1)
+        return;
+    out->flops = 2 * inner->elements * (double)down->dims[1];
+    out->math = inner->type;
+}
