@@ -144,9 +144,8 @@ static void add_line(struct lpo_charts *c, const struct lpo_trace *t, const stru
     if (chart->lines.len == MOST_GPUS)
         return;
     line.scope = lpo_report_device_scope(c->arena, &t->devices.at[s->device]);
-    lpo_vec_reserve(&line.points, s->points.len);
-    memcpy(line.points.at, s->points.at, s->points.len * sizeof *s->points.at);
-    line.points.len = s->points.len;
+    for (size_t i = 0; i < s->points.len; i++)
+        lpo_vec_push(&line.points, s->points.at[i]);
     lpo_vec_push(&chart->lines, line);
 }
 

@@ -111,5 +111,5 @@ const struct lpo_numbers_row *lpo_numbers_of(const struct lpo_numbers *n, uint32
     }
     for (*count = 0; low + *count < n->rows.len && n->rows.at[low + *count].node == node;)
         ++*count;
-    return n->rows.at + low;
+    return *count ? &n->rows.at[low] : NULL;
 }
