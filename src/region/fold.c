@@ -258,6 +258,75 @@ static void add_row(struct lpo_region_row *to, const struct lpo_region_row *from
     to->estimated += from->estimated;
 }
 
+/* Operators that emit_nvtx() numbered: two of them may get other shapes. */
+static bool is_operator(const struct lpo_region_tree *tree, uint32_t node)
+{
+    uint32_t name = tree->nodes.at[node].name;
+    size_t len = lpo_trace_text_len(tree->trace, name);
+
+    return lpo_region_shown_len(lpo_trace_text(tree->trace, name), len) < len;
+}
+
+/* The only visit of a row; NULL: it has none or more, it was never closed, or it is an operator. */
+static const struct lpo_visits *only_visit(const struct folder *f, const struct lpo_region_row *r)
+{
+    const struct lpo_region_tree *tree = f->scope->cells->tree;
+    uint32_t row = r->node == LPO_NODE_OUTSIDE ? LPO_NONE : tree->nodes.at[r->node].visits;
+
+    if (!r->visits_known || r->visits != 1 || r->firsts != 1 || r->open || row == LPO_NONE ||
+        is_operator(tree, r->node))
+        return NULL;
+    return &tree->visits.at[row];
+}
+
+enum {
+    LEAST_LATER = 3, /* calls that show what is normal; fewer do where the first takes … */
+    TIMES = 10
+};
+
+/* Does one call with these sums come before `later` others with the rest, does it as much on the
+ * GPU, and take longer than any of them (`longest`)? */
+static bool is_first_call(const struct lpo_region_row *first, const struct lpo_region_row *sum,
+                          int64_t later, int64_t longest)
+{
+    int64_t host = (sum->host_ns - first->host_ns) / later,
+            gpu = (sum->all.ns - first->all.ns) / later;
+
+    if (first->host_ns <= longest || (later < LEAST_LATER && first->host_ns / TIMES < host))
+        return false;
+    return first->all.ns / 2 <= gpu && first->all.ns - gpu < (first->host_ns - host) / 2;
+}
+
+/* Where a program numbers its steps, each is visited once, and the first of them is the first call
+ * of all. Numbers may also stand for different work, as of a prompt and its tokens. */
+static void set_first_member(const struct folder *f, const struct family *family,
+                             struct lpo_region_row *sum)
+{
+    const struct lpo_region_row *first = NULL;
+    const struct lpo_visits *earliest = NULL;
+    int64_t longest = INT64_MIN; /* of the others */
+
+    for (size_t i = 0; i < family->rows.len; i++) {
+        const struct lpo_region_row *r = &f->scope->rows.at[family->rows.at[i]], *other = r;
+        const struct lpo_visits *v = only_visit(f, r);
+
+        if (!v || (earliest && v->process != earliest->process))
+            return;
+        if (!earliest || v->first_start_ns < earliest->first_start_ns) {
+            other = first;
+            first = r;
+            earliest = v;
+        }
+        if (other && other->host_ns > longest)
+            longest = other->host_ns;
+    }
+    if (family->rows.len < 2 || !is_first_call(first, sum, (int64_t)family->rows.len - 1, longest))
+        return;
+    sum->firsts = 1;
+    sum->first_host_ns = first->host_ns;
+    sum->first_gpu_ns = first->all.ns;
+}
+
 static struct lpo_fold_row sum_up(struct folder *f, const struct family *family, const char *parent,
                                   unsigned depth)
 {
@@ -274,6 +343,7 @@ static struct lpo_fold_row sum_up(struct folder *f, const struct family *family,
         if (i)
             add_row(&out.sum, r);
     }
+    set_first_member(f, family, &out.sum);
     qsort(costs, n, sizeof *costs, by_ns);
     out.members = (uint32_t)n;
     out.min_ns = costs[0];

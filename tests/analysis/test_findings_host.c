@@ -91,6 +91,112 @@ static void a_first_visit_costs_no_more_than_it_took_longer(void **state)
     }
 }
 
+/* Steps of 100 us with numbers. The first takes `first`, and its kernel
+ * runs for `work`; so does every `every`th. */
+static struct lpo_trace *numbered(const char *name, int64_t first, int64_t work, int count,
+                                  int every)
+{
+    struct lpo_trace *t = empty_trace();
+    uint16_t device = lpo_trace_device(t, 0, -1);
+    int64_t at = 0;
+
+    push_call(t, &(struct span){ "cudaLaunchKernel", -20, -19 }, 0);
+    push_op(t, &(struct op){ .name = "gemm", .start = -10, .end = 0, .launch = 1 }, 0, 0, device);
+    for (int i = 0; i < count; i++) {
+        bool is_first = i == 0 || (every && i % every == 0);
+        int64_t took = is_first ? first : 100, busy = is_first ? work : 70;
+        size_t call = t->launches.len;
+        LPO_STR text = { 0 };
+
+        lpo_str_addf(&text, name, every ? i % every : i);
+        push_range(t, lpo_str_text(&text), at, at + took);
+        push_call(t, &(struct span){ "cudaLaunchKernel", took - busy - 5, took - busy - 4 }, at);
+        push_op(t, &(struct op){ .name = "gemm", .start = took - busy, .end = took, .launch = 1 },
+                at, call, device);
+        at += took;
+    }
+    return t;
+}
+
+/* "step0", "step1", …: no path has later visits, so the first is compared with the others. */
+static void the_first_of_numbered_ranges(void **state)
+{
+    static const struct {
+        const char *name;
+        int64_t first, work;
+        int count, every;
+        size_t found;
+    } rows[] = {
+        { "step%d", 1000, 70, 4, 0, 1 },
+        { "step%d", 200, 70, 9, 0, 1 },
+        { "step%d", 1000, 70, 3, 0, 0 },  /* two later ones do not show what is normal */
+        { "step%d", 190, 70, 9, 0, 0 },   /* not twice as long */
+        { "step%d", 1000, 900, 4, 0, 0 }, /* the GPU did more work: a prompt, say */
+        { "step%d", 1000, 300, 4, 0, 0 }, /* four times as much */
+        { "step%d", 1000, 130, 4, 0, 1 }, /* some more, but that does not explain it */
+        { "step%d", 1000, 40, 4, 0, 1 },
+        { "layer%d", 1000, 70, 6, 3, 0 }, /* layer0 is always the longest one */
+        { "layer%d", 1000, 70, 8, 4, 0 },
+        { "aten::mm, seq = %d", 1000, 70, 9, 0, 0 }, /* operators may get other shapes */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        LPO_AUTO(lpo_trace)
+        t = numbered(rows[i].name, rows[i].first, rows[i].work, rows[i].count, rows[i].every);
+        LPO_AUTO(lpo_analysis) a = lpo_analysis_of(t, NULL);
+        LPO_AUTO(lpo_findings) f = lpo_findings_create(NULL, NULL, a);
+
+        print_message("# row %zu\n", i);
+        assert_int_equal(f->first.len, rows[i].found);
+        if (!f->first.len)
+            continue;
+        assert_true(f->first.at[0].numbered);
+        assert_int_equal(f->first.at[0].start_ns, 0);
+        assert_int_equal(f->first.at[0].end_ns, us(rows[i].first));
+        assert_int_equal(f->first.at[0].later_ns, us(100));
+        assert_int_equal(f->first.at[0].later, rows[i].count - 1);
+    }
+}
+
+/* What is idle in the first of them is the cost of a first call, and the evidence has both. */
+static void the_first_of_numbered_ranges_is_no_steady_cost(void **state)
+{
+    LPO_AUTO(lpo_trace) t = numbered("step%d", 1000, 70, 4, 0);
+    LPO_AUTO(lpo_analysis) a = lpo_analysis_of(t, NULL);
+    LPO_AUTO(lpo_findings) f = lpo_findings_create(NULL, NULL, a);
+
+    (void)state;
+    assert_true(f->all.len > 0);
+    assert_string_equal(lpo_findings_id(f->all.at[0].kind), "first-calls");
+    assert_int_equal(f->all.at[0].saving_ns, us(900));
+    assert_true(evidence(&f->all.at[0], LPO_FACT_MEMBER_NS)->value == (double)us(1000));
+    assert_true(evidence(&f->all.at[0], LPO_FACT_MEMBERS_NS)->value == (double)us(100));
+}
+
+/* What lies in numbered steps is compared too: its path has a number further out. */
+static void ranges_inside_numbered_ones(void **state)
+{
+    LPO_AUTO(lpo_trace) t = empty_trace();
+    LPO_AUTO(lpo_analysis) a = NULL;
+    LPO_AUTO(lpo_findings) f = NULL;
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        LPO_STR text = { 0 };
+
+        lpo_str_addf(&text, "step %d", i);
+        push_range(t, lpo_str_text(&text), i * 100, i * 100 + 100);
+        push_range(t, "load", i * 100, i * 100 + (i ? 30 : 90));
+        push_range(t, "run", i * 100 + 90, i * 100 + 100);
+    }
+    a = lpo_analysis_of(t, NULL);
+    f = lpo_findings_create(NULL, NULL, a);
+    assert_int_equal(f->first.len, 1); /* load: 90, later 30 */
+    assert_int_equal(f->first.at[0].end_ns, us(90));
+    assert_int_equal(f->first.at[0].later_ns, us(30));
+}
+
 /* A layer takes longer in prefill than in decode: that is no first call. */
 static void ranges_are_compared_along_their_path(void **state)
 {
@@ -399,6 +505,9 @@ int main(void)
     UNIT_TEST(&u, a_gap_may_outlast_its_first_visit);
     UNIT_TEST(&u, a_first_visit_costs_no_more_than_it_took_longer);
     UNIT_TEST(&u, ranges_are_compared_along_their_path);
+    UNIT_TEST(&u, the_first_of_numbered_ranges);
+    UNIT_TEST(&u, the_first_of_numbered_ranges_is_no_steady_cost);
+    UNIT_TEST(&u, ranges_inside_numbered_ones);
     UNIT_TEST(&u, a_first_call_of_an_operator);
     UNIT_TEST(&u, the_host_is_named_by_most_of_the_time);
     UNIT_TEST(&u, many_names_of_calls);

@@ -5,6 +5,7 @@
 #include "build.h"
 
 #include "region/cells.h"
+#include "region/fold.h"
 #include "region/scope.h"
 #include "region/tree.h"
 #include "util/str.h"
@@ -45,6 +46,61 @@ static const struct first_case {
     { "start/end ranges", "S:S 0-20 k 1-2=3 S:S 30-40 k 31-32=1", "S=20,10/3,1!" },
 };
 
+/* The same of folded lines: regions with numbers are visited once each. */
+static const struct first_case folded[] = {
+    { "the first of numbered regions",
+      "s0 0-40 k 1-2=3 s1 50-60 k 51-52=3 s2 70-80 k 71-72=3 s3 90-100 k 91-92=3",
+      "s*=40,10/3,3!" },
+    { "two later ones show little", "s0 0-40 k 1-2=3 s1 50-60 k 51-52=3 s2 70-80 k 71-72=3", "" },
+    { "unless it takes ten times as long",
+      "s0 0-100 k 1-2=3 s1 150-160 k 151-152=3 s2 170-180 k 171-172=3", "s*=100,10/3,3!" },
+    { "no longer than the others",
+      "s0 0-10 k 1-2=3 s1 50-60 k 51-52=3 s2 70-80 k 71-72=3 s3 90-100 k 91-92=3", "" },
+    { "within what the others vary",
+      "s0 0-40 k 1-2=3 s1 50-60 k 51-52=3 s2 70-80 k 71-72=3 s3 100-140 k 101-102=3", "" },
+    { "the first in time, not by its number",
+      "s3 0-40 k 1-2=3 s0 50-60 k 51-52=3 s1 70-80 k 71-72=3 s2 90-100 k 91-92=3",
+      "s*=40,10/3,3!" },
+    { "the first gives the GPU more to do",
+      "s0 0-40 k 1-2=33 s1 50-60 k 51-52=3 s2 70-80 k 71-72=3 s3 90-100 k 91-92=3", "" },
+    { "the last was cut", "s0 0-1000 k 1-2=3 s1 1050-1060", "" },
+    { "what lies in them",
+      "s0 0-40 A 1-31 k 2-3=3 s1 50-60 A 51-52 k 51-52=3 s2 70-80 A 71-72 k 71-72=3 s3 90-100 A "
+      "91-92 k 91-92=3",
+      "s*=40,10/3,3! s*/A=30,1/3,3!" },
+    { "visited again, they have first calls of their own",
+      "s0 0-40 s1 50-60 s2 70-80 k 71-72=3 s0 100-110 s1 110-120 s2 120-130", "s*=20,10/1,0!" },
+    { "each process numbers its own",
+      "s0 0-400 s1 450-460 s2 470-480 k 471-472=3 #2 s3 0-10 s4 20-30", "" },
+};
+
+static void add_calls(struct lpo_str *out, const char *path, const struct lpo_region_calls *c)
+{
+    lpo_str_addf(out, "%s%s=%lld,%lld/%lld,%lld%s", out->len ? " " : "", path,
+                 (long long)c->first_host_ns, (long long)c->later_host_ns,
+                 (long long)c->first_gpu_ns, (long long)c->later_gpu_ns, c->differ ? "!" : "");
+}
+
+static void check_folded(void **state)
+{
+    const struct first_case *c = *state;
+    LPO_AUTO(lpo_trace) t = build_trace(c->trace);
+    LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t);
+    LPO_AUTO(lpo_region_cells) cells = lpo_region_cells_create(tree, NULL);
+    LPO_AUTO(lpo_region_scope)
+    s = lpo_region_scope_create(cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
+    LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(s, 1);
+    LPO_STR got = { 0 };
+
+    for (size_t i = 0; i < fold->rows.len; i++) {
+        struct lpo_region_calls calls;
+
+        if (lpo_region_row_calls(s, &fold->rows.at[i].sum, &calls))
+            add_calls(&got, fold->rows.at[i].path, &calls);
+    }
+    assert_string_equal(lpo_str_text(&got), c->want);
+}
+
 static void check(void **state)
 {
     const struct first_case *c = *state;
@@ -53,18 +109,16 @@ static void check(void **state)
     LPO_AUTO(lpo_region_cells) cells = lpo_region_cells_create(tree, NULL);
     LPO_AUTO(lpo_region_scope)
     s = lpo_region_scope_create(cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
-    LPO_STR got = { 0 };
+    LPO_STR got = { 0 }, path = { 0 };
 
     for (size_t i = 0; i < s->rows.len; i++) {
         struct lpo_region_calls calls;
 
         if (!lpo_region_row_calls(s, &s->rows.at[i], &calls))
             continue;
-        lpo_str_add(&got, got.len ? " " : "");
-        lpo_region_row_add_path(s, &s->rows.at[i], &got);
-        lpo_str_addf(&got, "=%lld,%lld/%lld,%lld%s", (long long)calls.first_host_ns,
-                     (long long)calls.later_host_ns, (long long)calls.first_gpu_ns,
-                     (long long)calls.later_gpu_ns, calls.differ ? "!" : "");
+        lpo_str_clear(&path);
+        lpo_region_row_add_path(s, &s->rows.at[i], &path);
+        add_calls(&got, lpo_str_text(&path), &calls);
     }
     assert_string_equal(lpo_str_text(&got), c->want);
 }
@@ -74,5 +128,6 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check);
+    UNIT_ROWS(&u, folded, check_folded);
     return unit_run(&u);
 }

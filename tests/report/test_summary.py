@@ -419,6 +419,13 @@ class RealTraces(Summary):
         evidence = next(f["evidence"] for f in self.found["findings"] if f["id"] == "first-calls")
         self.assertIn("gaps in which a kernel was launched for the first time: 30", [e["text"] for e in evidence])
 
+    def test_the_first_of_numbered_layers(self) -> None:
+        """Two layers, each called once: 298.9 ms in the first attention, 1.9 ms in the second."""
+        self.of_file(os.path.join(SOURCE, "tests", "data", "kineto", "h200_deepseek_v2.json.gz"))
+        texts = [i["text"] for s in self.found["sections"] for i in s["items"] if "First calls take longer" in i.get("text", "")]
+        self.assertEqual(len(texts), 1)
+        self.assertIn("prefill/layer*/attn 298.9 ms, then 1.884 ms", texts[0])
+
     def test_two_ranks_of_128_do_not_show_who_waits(self) -> None:
         paths = [shared(f"kineto/sampled_rank{i}_of128.json.gz") for i in (0, 1)]
         if not all(map(os.path.exists, paths)):

@@ -106,6 +106,8 @@ enum lpo_fact {
     LPO_FACT_TO_ROOF,
     LPO_FACT_FIRST_NS,     /* first visit of a region; name: the range */
     LPO_FACT_LATER_NS,     /* median of its later visits */
+    LPO_FACT_MEMBER_NS,    /* the first of ranges that differ in numbers; name: that one */
+    LPO_FACT_MEMBERS_NS,   /* median of the others */
     LPO_FACT_NEW_KERNELS,  /* gaps that a kernel ended which had not run before */
     LPO_FACT_RANK,         /* the slow one */
     LPO_FACT_RANKS_NS,     /* median of the ranks */
@@ -174,6 +176,7 @@ struct lpo_first_call {
     int64_t idle_ns;                    /* idle time of the device that was counted as its own */
     size_t later;                       /* how many others */
     uint32_t name;
+    bool numbered; /* the others are not of this name: theirs differ from it in numbers */
 };
 
 typedef LPO_VEC(struct lpo_first_call) lpo_first_calls;

@@ -5,29 +5,18 @@
 #include <stdlib.h>
 
 #include "analysis/findings/private.h"
+#include "region/fold.h"
 #include "util/map.h"
 #include "util/xmalloc.h"
 
 enum {
     MOST_FIRST_CALLS = 1000,
-    LEAST_LATER = 3,   /* visits, before anything is called later */
-    TIMES = 2,         /* as long as the median of the later ones */
-    TIMES_UNLIKE = 10, /* the same where the work of two calls may differ */
-    LEAST_PART = 100   /* of the span: what a first call must cost more */
+    LEAST_PART = 100 /* of the span: what a first call must cost more */
 };
-
-/* One visit of a range or operator. `key` numbers what is compared with each other. */
-struct visit {
-    int64_t start_ns, end_ns;
-    uint32_t key, name;
-    bool unlike; /* visits of its key may do different work */
-};
-
-typedef LPO_VEC(struct visit) visits;
 
 static int by_key_and_start(const void *x, const void *y)
 {
-    const struct visit *a = x, *b = y;
+    const struct lpo_findings_visit *a = x, *b = y;
 
     if (a->key != b->key)
         return a->key < b->key ? -1 : 1;
@@ -73,12 +62,13 @@ static int64_t least_excess(const struct lpo_findings_work *w)
 }
 
 /* `v` are the visits of one key in order of time. */
-static void look(int64_t least_ns, const struct visit *v, size_t count, lpo_first_calls *out)
+static void look(int64_t least_ns, const struct lpo_findings_visit *v, size_t count,
+                 lpo_first_calls *out)
 {
     struct lpo_first_call f = { .start_ns = v->start_ns, .end_ns = v->end_ns, .name = v->name };
     int64_t *lengths;
 
-    if (count < 1 + LEAST_LATER)
+    if (count < 1 + LPO_FINDINGS_LEAST_LATER)
         return;
     lengths = lpo_xrealloc(NULL, count, sizeof *lengths);
     for (size_t i = 1; i < count; i++)
@@ -87,12 +77,14 @@ static void look(int64_t least_ns, const struct visit *v, size_t count, lpo_firs
     f.later_ns = lengths[(count - 1) / 2];
     f.later = count - 1;
     free(lengths);
-    if ((f.end_ns - f.start_ns) / (v->unlike ? TIMES_UNLIKE : TIMES) >= f.later_ns &&
+    if ((f.end_ns - f.start_ns) /
+                (v->unlike ? LPO_FINDINGS_UNLIKE_TIMES : LPO_FINDINGS_FIRST_TIMES) >=
+            f.later_ns &&
         excess(&f) > 0 && excess(&f) >= least_ns)
         lpo_vec_push(out, f);
 }
 
-static void look_at_all(int64_t least_ns, visits *all, lpo_first_calls *out)
+static void look_at_all(int64_t least_ns, lpo_findings_visits *all, lpo_first_calls *out)
 {
     if (all->len)
         qsort(all->at, all->len, sizeof *all->at, by_key_and_start);
@@ -117,38 +109,59 @@ static int by_thread_and_start(const void *x, const void *y)
     return a->end_ns > b->end_ns ? -1 : a->end_ns < b->end_ns;
 }
 
+/* A range in the ranges that are open around it: along which path, and in which family. */
+static struct lpo_findings_visit visit_of(const struct lpo_trace *t, const struct lpo_range *r,
+                                          const struct lpo_findings_visit *around,
+                                          struct lpo_map_pair *paths,
+                                          struct lpo_findings_families *families)
+{
+    const uint64_t inside = UINT64_C(1) << 33, apart = UINT64_C(1) << 32;
+    struct lpo_findings_visit v = { .start_ns = r->start_ns, .end_ns = r->end_ns, .name = r->name };
+    size_t len = lpo_trace_text_len(t, r->name);
+    bool nests = r->kind == LPO_PUSH_POP, fresh;
+
+    v.process = t->threads.at[r->thread].process;
+    v.key = lpo_map_pair_put(paths, r->name, nests ? (around ? around->key + 2ull : 1) : 0, &fresh);
+    v.family = LPO_NONE;
+    if (lpo_region_shown_len(lpo_trace_text(t, r->name), len) == len) /* or it is an operator */
+        v.family = lpo_findings_family(families, r->name,
+                                       !nests   ? apart + v.process
+                                       : around ? inside + around->family
+                                                : v.process);
+    return v;
+}
+
 /* Ranges are compared along the path they are in: a layer does more work in prefill than in decode,
  * and its first visit there is no first call. Start/end ranges do not nest: they have their name.
  */
 static void find_ranges(const struct lpo_trace *t, int64_t least_ns, lpo_first_calls *out)
 {
     const struct lpo_range **order = lpo_xrealloc(NULL, t->ranges.len + 1, sizeof *order);
+    LPO_AUTO(lpo_findings_families) families = lpo_findings_families_create(t);
     struct lpo_map_pair paths = { 0 };
-    visits all = { 0 }, open = { 0 };
+    lpo_findings_visits all = { 0 }, open = { 0 };
     uint32_t thread = LPO_NONE;
-    bool fresh;
 
     for (size_t i = 0; i < t->ranges.len; i++)
         order[i] = &t->ranges.at[i];
     qsort(order, t->ranges.len, sizeof *order, by_thread_and_start);
     for (size_t i = 0; i < t->ranges.len; i++) {
         const struct lpo_range *r = order[i];
-        bool nests = r->kind == LPO_PUSH_POP;
-        struct visit v = { r->start_ns, r->end_ns, 0, r->name, false };
+        struct lpo_findings_visit v;
 
         if (r->thread != thread)
             open.len = 0;
         thread = r->thread;
         while (open.len && open.at[open.len - 1].end_ns <= r->start_ns)
             open.len--;
-        v.key = lpo_map_pair_put(
-            &paths, r->name, nests ? (open.len ? open.at[open.len - 1].key + 2ull : 1) : 0, &fresh);
-        if (nests)
+        v = visit_of(t, r, open.len ? &open.at[open.len - 1] : NULL, &paths, families);
+        if (r->kind == LPO_PUSH_POP)
             lpo_vec_push(&open, v);
         if (!(r->flags & LPO_RANGE_OPEN))
             lpo_vec_push(&all, v);
     }
     look_at_all(least_ns, &all, out);
+    lpo_findings_numbered(t, least_ns, &all, out);
     lpo_vec_free(&all);
     lpo_vec_free(&open);
     lpo_map_pair_free(&paths);
@@ -160,7 +173,7 @@ static void find_ranges(const struct lpo_trace *t, int64_t least_ns, lpo_first_c
 static void find_operators(const struct lpo_trace *t, int64_t least_ns, lpo_first_calls *out)
 {
     struct lpo_map_pair keys = { 0 };
-    visits all = { 0 };
+    lpo_findings_visits all = { 0 };
     bool fresh;
 
     for (size_t i = 0; i < t->ops.len; i++)
@@ -171,8 +184,11 @@ static void find_operators(const struct lpo_trace *t, int64_t least_ns, lpo_firs
         uint32_t key = lpo_map_pair_find(&keys, o->name, o->args);
 
         if (key != UINT32_MAX)
-            lpo_vec_push(&all, ((struct visit){ o->start_ns, o->end_ns, key, o->name,
-                                                o->args == LPO_NONE }));
+            lpo_vec_push(&all, ((struct lpo_findings_visit){ .start_ns = o->start_ns,
+                                                             .end_ns = o->end_ns,
+                                                             .key = key,
+                                                             .name = o->name,
+                                                             .unlike = o->args == LPO_NONE }));
     }
     look_at_all(least_ns, &all, out);
     lpo_vec_free(&all);

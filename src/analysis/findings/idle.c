@@ -324,9 +324,10 @@ static void add_first_call(struct lpo_finding *f, const lpo_first_calls *all)
             best = &all->at[i];
     if (!best)
         return;
-    lpo_findings_fact_name(f, LPO_FACT_FIRST_NS, (double)(best->end_ns - best->start_ns),
-                           best->name);
-    lpo_findings_fact_name(f, LPO_FACT_LATER_NS, (double)best->later_ns, best->name);
+    lpo_findings_fact_name(f, best->numbered ? LPO_FACT_MEMBER_NS : LPO_FACT_FIRST_NS,
+                           (double)(best->end_ns - best->start_ns), best->name);
+    lpo_findings_fact_name(f, best->numbered ? LPO_FACT_MEMBERS_NS : LPO_FACT_LATER_NS,
+                           (double)best->later_ns, best->name);
 }
 
 /* What is advised against late launches, where the program does it already. */

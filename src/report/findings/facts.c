@@ -81,6 +81,10 @@ static const struct {
                            NONE },
     [LPO_FACT_FIRST_NS] = { "the first %n took %v", NS },
     [LPO_FACT_LATER_NS] = { "the median of the later ones is %v", NS },
+    [LPO_FACT_MEMBER_NS] = { "%n took %v", NS },
+    [LPO_FACT_MEMBERS_NS] = { "the median of the later ones, whose names differ from it only in "
+                              "numbers, is %v",
+                              NS },
     [LPO_FACT_NEW_KERNELS] = { "gaps in which a kernel was launched for the first time: %v",
                                COUNT },
     [LPO_FACT_RANK] = { "rank %v", COUNT },
