@@ -12,6 +12,7 @@
 #include "run/folder.h"
 #include "rundir/nsys_export.h"
 #include "rundir/private.h"
+#include "rundir/rank_names.h"
 #include "rundir/read.h"
 #include "settings/settings.h"
 #include "trace/counters/counters.h"
@@ -35,6 +36,8 @@ struct given_file {
     bool beside;                        /* read after the traces of the kind, into the same one */
     const char *page;                   /* of a table of ncu: its first row; NULL: it is none */
     int64_t bytes;
+    int32_t named_rank;     /* that its name says; -1: none */
+    bool shared_rank;       /* no other file says another rank, or one says the same */
     uint32_t first_op, ops; /* once read: its rows of gpu_ops */
 };
 
@@ -309,6 +312,7 @@ static int read_one(struct given *g, struct lpo_source *s, struct given_file *f,
 
     g->d->files_read++;
     f->first_op = (uint32_t)s->trace->gpu_ops.len;
+    s->trace->file_rank = (uint32_t)(f->named_rank + 1);
     if (lpo_rundir_read_trace(f->path, ncu, s->trace, &why) == 0) {
         f->ops = (uint32_t)s->trace->gpu_ops.len - f->first_op;
         s->files[s->nfiles++] = f->name;
@@ -331,6 +335,30 @@ static size_t what_of(const struct given_file *f)
     while (f->beside && f->kind->formats[n])
         n++;
     return n + f->rank;
+}
+
+/* A file alone is no rank of a job, whatever it is called; nor are two that say the same rank. */
+static void name_ranks(struct given *g)
+{
+    for (size_t i = 0; i < g->files.len; i++)
+        g->files.at[i].named_rank = lpo_rundir_rank_of_name(g->files.at[i].name);
+    for (size_t i = 0; i < g->files.len; i++) {
+        struct given_file *f = &g->files.at[i];
+        bool others = false, same = false;
+
+        for (size_t k = 0; k < g->files.len && f->named_rank >= 0; k++) {
+            const struct given_file *o = &g->files.at[k];
+
+            if (o == f || o->kind != f->kind || o->beside != f->beside)
+                continue;
+            others |= o->named_rank >= 0 && o->named_rank != f->named_rank;
+            same |= o->named_rank == f->named_rank;
+        }
+        f->shared_rank = !others || same;
+    }
+    for (size_t i = 0; i < g->files.len; i++)
+        if (g->files.at[i].shared_rank)
+            g->files.at[i].named_rank = -1;
 }
 
 static int read_source(struct given *g, struct lpo_source *s, struct lpo_err *err)
@@ -374,6 +402,7 @@ static int read_all(struct given *g, const char *const *paths, size_t count, str
         if ((lpo_path_is_dir(paths[i]) ? add_folder(g, paths[i], err)
                                        : add_file(g, paths[i], err)) < 0)
             return err->code;
+    name_ranks(g);
     for (size_t i = 0; i < g->d->sources.len; i++) {
         if (read_source(g, &g->d->sources.at[i], err) < 0)
             return err->code;

@@ -10,6 +10,7 @@
 #include "region/select.h"
 #include "run/folder.h"
 #include "rundir/private.h"
+#include "rundir/rank_names.h"
 #include "rundir/read.h"
 #include "settings/settings.h"
 #include "trace/trace.h"
@@ -153,6 +154,7 @@ static struct lpo_trace *read_files(struct lpo_rundir *d, struct lpo_source *s)
         struct lpo_err err = { 0 };
 
         d->files_read++;
+        t->file_rank = s->nfiles > 1 ? (uint32_t)(lpo_rundir_rank_of_name(s->files[i]) + 1) : 0;
         if (lpo_rundir_read_trace(lpo_rundir_path(d, s->files[i]), ncu, t, &err) == 0) {
             good++;
             continue;

@@ -161,9 +161,15 @@ static uint32_t row_of(struct lpo_map *map, const void *key, size_t len, size_t 
     return (uint32_t)*slot;
 }
 
-uint16_t lpo_trace_process(struct lpo_trace *t, int64_t pid, int32_t rank)
+static int32_t rank_or_that_of_the_file(const struct lpo_trace *t, int32_t rank)
+{
+    return rank < 0 && t->file_rank ? (int32_t)(t->file_rank - 1) : rank;
+}
+
+uint16_t lpo_trace_process(struct lpo_trace *t, int64_t pid, int32_t own_rank)
 {
     struct indexes *x = t->indexes;
+    int32_t rank = rank_or_that_of_the_file(t, own_rank);
     int64_t key[2] = { pid, rank };
     bool fresh;
     uint32_t row = row_of(x->processes, key, sizeof key, t->processes.len, &fresh);
@@ -193,9 +199,10 @@ uint32_t lpo_trace_thread(struct lpo_trace *t, uint16_t process, int64_t tid)
     return row;
 }
 
-uint16_t lpo_trace_device(struct lpo_trace *t, int32_t id, int32_t rank)
+uint16_t lpo_trace_device(struct lpo_trace *t, int32_t id, int32_t own_rank)
 {
     struct indexes *x = t->indexes;
+    int32_t rank = rank_or_that_of_the_file(t, own_rank);
     int32_t key[2] = { id, rank };
     bool fresh;
     uint32_t row = row_of(x->devices, key, sizeof key, t->devices.len, &fresh);

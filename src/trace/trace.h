@@ -394,6 +394,8 @@ struct lpo_collective {
     uint32_t ranks;              /* of its group; 0: not said */
     int64_t in_count, out_count; /* elements; LPO_NO_TIME: not said */
     uint32_t group;              /* name id of its group of ranks; LPO_NONE: not said */
+    uint32_t members;            /* name id of the list of those ranks; LPO_NONE: not said */
+    int64_t peer;                /* the rank it sends to or receives from; LPO_NO_TIME: not said */
 };
 
 /* A wait that the source recorded (Kineto's cuda_sync). */
@@ -480,6 +482,8 @@ struct lpo_trace {
     uint32_t sources;     /* files read so far */
     uint8_t need;         /* enum lpo_trace_need, of the file that was read last */
     uint32_t ranks;       /* of the whole job, also those whose traces are not here; 0: not said */
+    uint32_t file_rank;   /* set by the caller before a file is read: one more than its rank where
+                           * the file itself says none; 0: none */
     struct lpo_trace_duplicates *duplicates; /* duplicates.h, once there are two files */
     uint32_t skip;                           /* enum lpo_skip, set by the caller before reading */
     const uint32_t *code; /* of a view (region/modules.h), per name: the name of the Python

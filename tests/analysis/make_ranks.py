@@ -27,11 +27,18 @@ def kernel(name: str, start: int, end: int, stream: int, correlation: int, **arg
 
 
 def make(ranks: int, steps: int, late: int, offset: int, seed: int = 1, drop: int = 0, named: str = "",
-         late_steps: range | None = None) -> tuple[list[dict], dict]:
-    """`named`: each step is a range of that name, "%" being its number; `late_steps`: `late` is late only in those."""
+         late_steps: range | None = None, drift: float = 0, gap: int = 10_000) -> tuple[list[dict], dict]:
+    """`named`: each step is a range of that name, "%" being its number; `late_steps`: `late` is late only in those.
+    `drift`: clocks gain or lose up to so many ppm; `gap`: ns between steps."""
     rng = random.Random(seed)
     begins, table = [], []  # of each step: its moment, and of each rank compute, exposed communication, time on the GPU
     offsets = [0] + [rng.randrange(-offset, offset + 1) for _ in range(ranks - 1)]
+    drifts = [0.0] + [rng.uniform(-drift, drift) for _ in range(ranks - 1)]
+
+    def clock(r: int, ns: int) -> int:
+        """what the clock of a rank shows at a true moment"""
+        return ns + offsets[r] + round(drifts[r] * 1e-6 * (ns - 1_000_000_000))
+
     events: list[list[dict]] = [[] for _ in range(ranks)]
     waiting = [0] * ranks
     delay = {r: 0 for r in range(ranks)}
@@ -47,7 +54,7 @@ def make(ranks: int, steps: int, late: int, offset: int, seed: int = 1, drop: in
                 work = 400_000 + rng.randrange(20_000) + (300_000 if r == slow and kind == "allreduce" else 0)
                 correlation += 1
                 name = "slow_kernel(float*)" if r == slow and kind == "allreduce" else "compute_kernel(float*)"
-                events[r] += kernel(name, free[r] + offsets[r], free[r] + work + offsets[r], 7, correlation)
+                events[r] += kernel(name, clock(r, free[r]), clock(r, free[r] + work), 7, correlation)
                 table[step][r][0] += work
                 free[r] += work + 1000
             order = sorted(range(ranks), key=lambda r: free[r])
@@ -60,19 +67,19 @@ def make(ranks: int, steps: int, late: int, offset: int, seed: int = 1, drop: in
                 waiting[r] += free[order[-1]] - free[r]
                 table[step][r][1] += end - free[r]
                 events[r] += kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)" if kind == "allreduce" else
-                                    "ncclDevKernel_AllGather_RING_LL(ncclDevComm*)", free[r] + offsets[r], end + offsets[r], 20, correlation,
+                                    "ncclDevKernel_AllGather_RING_LL(ncclDevComm*)", clock(r, free[r]), clock(r, end), 20, correlation,
                                     **{"Collective name": kind, "In msg nelems": count, "Out msg nelems": count * (1 if kind == "allreduce" else ranks),
                                        "Group size": ranks, "dtype": "Float", "Process Group Name": "0"})
             free = [end + 2000] * ranks
         for r in range(ranks):
             table[step][r][2] += end
-        now = free[0] + 10_000
+        now = free[0] + gap
     traces = []
     walls = [b - a for a, b in zip(begins, begins[1:])] + [now - begins[-1]]
     for r in range(ranks):
         if named:
             events[r] += [{"ph": "X", "cat": "user_annotation", "name": named.replace("%", str(i)), "pid": 7, "tid": 7,
-                           "ts": (begin + offsets[r]) / 1000, "dur": (walls[i] - (1 if i + 1 < steps else 0)) / 1000} for i, begin in enumerate(begins)]
+                           "ts": clock(r, begin) / 1000, "dur": (walls[i] - (1 if i + 1 < steps else 0)) / 1000} for i, begin in enumerate(begins)]
         cut = sorted(events[r], key=lambda e: e["ts"])
         if drop and r % 2:  # such a rank began to record later
             cut = cut[drop:]
@@ -80,7 +87,7 @@ def make(ranks: int, steps: int, late: int, offset: int, seed: int = 1, drop: in
                        "deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3", "totalGlobalMem": 85 << 30, "numSms": 132}],
                        "baseTimeNanoseconds": 0, "traceEvents": cut})
     best = max(delay, key=lambda r: delay[r])
-    return traces, {"offsets": offsets, "waiting": waiting, "delay": delay, "late": lates, "latest": best if delay[best] else None, "walls": walls,
+    return traces, {"offsets": offsets, "drifts": drifts, "clock": clock, "waiting": waiting, "delay": delay, "late": lates, "latest": best if delay[best] else None, "walls": walls,
                     "steps": table}
 
 
@@ -97,6 +104,7 @@ def main() -> None:
     for r, trace in enumerate(traces):
         with open(os.path.join(words.out, f"rank{r}.json"), "w", encoding="utf-8") as f:
             json.dump(trace, f)
+    del truth["clock"]
     with open(os.path.join(words.out, "truth.json"), "w", encoding="utf-8") as f:
         json.dump(truth, f)
 

@@ -74,6 +74,164 @@ class Ranks(LpoCase):
                     e["dur"] += rng.choice((0, 1, 2, 3, 8))  # us
         self.check(self.report(traces), truth, off=10_000, totals=False)
 
+    def check_line(self, document: dict, traces: list[dict], truth: dict, off: int) -> None:
+        """the clock of each rank at every moment of its trace"""
+        for r, row in enumerate(document["ranks"]["rows"]):
+            first = 1_000_000_000
+            for e in traces[r]["traceEvents"]:
+                shown = round(e["ts"] * 1000)
+                true = (shown - truth["offsets"][r] + truth["drifts"][r] * 1e-6 * first) / (1 + truth["drifts"][r] * 1e-6)
+                said = row["offset_ns"] + row["drift_ppm"] * 1e-6 * (shown - row["offset_at_ns"])
+                self.assertLessEqual(abs(said - (shown - true)), off, (r, row))
+
+    def scatter(self, traces: list[dict], choices: tuple, seed: int = 7) -> None:
+        rng = random.Random(seed)
+        for trace in traces:
+            for e in trace["traceEvents"]:
+                if e["name"].startswith("nccl"):
+                    e["dur"] += rng.choice(choices)  # us
+
+    def test_clocks_that_run_at_different_speeds(self) -> None:
+        traces, truth = make_ranks.make(8, 60, late=3, offset=HOUR, drift=80, gap=300_000_000)
+        document = self.report(traces)
+        self.check_line(document, traces, truth, 1000)
+        for r, row in enumerate(document["ranks"]["rows"]):
+            self.assertAlmostEqual(row["drift_ppm"], truth["drifts"][r] / (1 + truth["drifts"][r] * 1e-6), 3)
+            self.assertLessEqual(abs(row["waiting_ns"] - truth["waiting"][r]), 60 * 2 * 100)
+            self.assertEqual(row["matched"], 120)
+        self.assertEqual(document["ranks"]["latest"]["rank"], 3)
+
+    def test_clocks_at_different_speeds_and_ends_that_scatter(self) -> None:
+        for seed, drop in ((1, 0), (2, 0), (3, 23)):
+            traces, truth = make_ranks.make(8, 60, late=3, offset=HOUR, drift=80, gap=300_000_000, seed=seed, drop=drop)
+            self.scatter(traces, (0, 1, 2, 3, 8), seed)
+            document = self.report(traces)
+            self.check_line(document, traces, truth, 10_000)
+            self.assertEqual(document["ranks"]["latest"]["rank"], 3)
+
+    def test_no_drift_is_said_where_there_is_none(self) -> None:
+        for seed in range(4):
+            traces, truth = make_ranks.make(8, 40, late=3, offset=HOUR, seed=seed)
+            self.scatter(traces, (0, 1, 2, 3), seed)
+            document = self.report(traces)
+            self.assertEqual([r["drift_ppm"] for r in document["ranks"]["rows"]], [0] * 8)
+            self.check(document, truth, off=3000, totals=False)
+
+    def test_as_many_collectives_of_another_part(self) -> None:
+        """every second rank recorded 10 steps later: counts are equal, the collectives are not"""
+        traces, truth = make_ranks.make(4, 50, late=1, offset=HOUR)
+        for r, trace in enumerate(traces):
+            events = trace["traceEvents"]
+            trace["traceEvents"] = events[80:] if r % 2 else events[:-80]
+        rows = self.report(traces)["ranks"]["rows"]
+        self.assertEqual([r["offset_ns"] for r in rows], truth["offsets"])
+        self.assertEqual([r["matched"] for r in rows], [80, 60, 80, 60])
+
+    def test_groups_of_one_name_and_other_ranks(self) -> None:
+        """tensor parallel pairs that are all called tp; the list of their ranks tells them apart"""
+        traces, truth = make_ranks.make(4, 20, late=-1, offset=HOUR)
+        for r, trace in enumerate(traces):
+            for e in trace["traceEvents"]:
+                if e["args"].get("Collective name") == "allreduce":
+                    pair = r // 2 * 2
+                    e["args"].update({"Process Group Name": "tp", "Group size": 2, "Process Group Ranks": f"[{pair}, {pair + 1}]"})
+                    if pair:  # those are done by then: not at the end of the others
+                        e["dur"] -= 20 + e["ts"] % 7
+        document = self.report(traces)
+        self.assertEqual([r["offset_ns"] for r in document["ranks"]["rows"]], truth["offsets"])
+        self.assertEqual({c["kind"]: (c["ranks"], c["calls"]) for c in document["ranks"]["collectives"]},
+                         {"all-reduce": (2, 40), "all-gather": (4, 20)})
+
+    def test_an_all_to_all_of_other_sizes_on_each_rank(self) -> None:
+        traces, truth = make_ranks.make(4, 20, late=2, offset=HOUR)
+        rng = random.Random(3)
+        for trace in traces:
+            trace["traceEvents"] = [e for e in trace["traceEvents"] if e["args"].get("Collective name") != "_allgather_base"]
+            for e in trace["traceEvents"]:
+                if e["args"].get("Collective name") == "allreduce":
+                    e["args"].update({"Collective name": "all_to_allv", "In msg nelems": rng.randrange(1000, 2000), "Out msg nelems": rng.randrange(1000, 2000)})
+        ranks = self.report(traces)["ranks"]
+        self.assertEqual([r["offset_ns"] for r in ranks["rows"]], truth["offsets"])
+        self.assertEqual((ranks["complete_collectives"], ranks["latest"]["rank"]), (20, 2))
+        self.assertEqual([(c["kind"], c["bytes"]) for c in ranks["collectives"]], [("all-to-all", None)])
+
+    def write(self, folder: str, traces: list[dict], names: list[str]) -> dict:
+        for trace, name in zip(traces, names):
+            path = os.path.join(self.cwd, folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with (gzip.open if name.endswith(".gz") else open)(path, "wt", encoding="utf-8") as f:
+                json.dump(trace, f)
+        done = self.lpo("report", "--json", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_ranks_by_the_names_of_the_files(self) -> None:
+        """no trace says its rank, names do: in many spellings, compressed or not, some missing"""
+        ranks = [0, 1, 2, 3, 5, 6, 7, 11]
+        for i, name in enumerate(("rank{}.json", "trace_rank_{}.json.gz", "host-a_r{}.trace.json", "rank{:03d}.pt.trace.json.gz", "1731730000.5-TP-{}.trace.json.gz")):
+            traces, truth = make_ranks.make(8, 10, late=5, offset=HOUR)
+            for trace in traces:
+                del trace["distributedInfo"]
+                for e in trace["traceEvents"]:
+                    if "Group size" in e["args"]:
+                        e["args"]["Group size"] = 8
+            document = self.write(f"in{i}", traces, [name.format(r) for r in ranks])
+            rows = document["ranks"]["rows"]
+            self.assertEqual([r["rank"] for r in rows], ranks, name)
+            self.assertEqual([r["offset_ns"] for r in rows], truth["offsets"])
+            self.assertEqual([r["waiting_ns"] for r in rows], truth["waiting"])
+            self.assertEqual(document["ranks"]["latest"]["rank"], 6)
+
+    def test_what_a_trace_says_counts_more_than_its_name(self) -> None:
+        traces, truth = make_ranks.make(4, 10, late=2, offset=HOUR)
+        order = [2, 0, 3, 1]
+        document = self.write("in", [traces[r] for r in order], ["rank0.json", "rank1.json.gz", "rank2.json", "rank3.json.gz"])
+        self.check(document, truth)
+        self.assertEqual(document["ranks"]["latest"]["rank"], 2)
+
+    def test_a_file_alone_is_no_rank(self) -> None:
+        traces, _ = make_ranks.make(2, 5, late=-1, offset=HOUR)
+        del traces[0]["distributedInfo"]
+        document = self.write("in", traces[:1], ["rank3.json"])
+        self.assertEqual([w["scope"] for w in document["wall"]], ["device:0"])
+
+    def pipeline(self) -> tuple[list[dict], list[int]]:
+        """four stages that only send and receive, each with a clock of its own"""
+        rng = random.Random(5)
+        offsets = [0] + [rng.randrange(-HOUR, HOUR) for _ in range(3)]
+        events: list[list[dict]] = [[] for _ in range(4)]
+        now, correlation = 1_000_000_000, 0
+        for _ in range(20):
+            for way in ((0, 1), (1, 2), (2, 3), (3, 2), (2, 1), (1, 0)):
+                now += rng.randrange(200_000, 300_000)
+                for r, name in zip(way, ("send", "recv")):
+                    correlation += 1
+                    events[r] += make_ranks.kernel("ncclDevKernel_SendRecv(ncclDevComm*)", now - 50_000 + offsets[r], now + offsets[r], 20, correlation,
+                                                   **{"Collective name": name, "In msg nelems": 4096, "Out msg nelems": 4096, "Group size": 4, "dtype": "Float",
+                                                      "Process Group Name": "pp", "Process Group Ranks": "[0, 1, 2, 3]",
+                                                      "Dst Rank" if name == "send" else "Src Rank": way[0] + way[1] - r})
+        return [{"distributedInfo": {"rank": r, "world_size": 4}, "deviceProperties": [{"id": 0, "name": "H100"}], "traceEvents": events[r]} for r in range(4)], offsets
+
+    def test_stages_that_only_send_and_receive_have_clocks(self) -> None:
+        traces, offsets = self.pipeline()
+        ranks = self.report(traces)["ranks"]
+        self.assertEqual([r["offset_ns"] for r in ranks["rows"]], offsets)
+        self.assertEqual((ranks["matched_collectives"], ranks["complete_collectives"]), (120, 0))
+
+    def test_groups_that_are_joined_by_sends_alone(self) -> None:
+        """two stages of two ranks: all-reduce within a stage, sends between them"""
+        traces, offsets = self.pipeline()
+        for first in (0, 2):
+            for i in range(20):
+                for r in (first, first + 1):
+                    at = 2_000_000_000 + 400_000 * i + 77 * i * i + offsets[r]
+                    traces[r]["traceEvents"] += make_ranks.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)", at - 90_000, at, 21, 10_000 + i, **{
+                        "Collective name": "allreduce", "In msg nelems": 64, "Out msg nelems": 64, "Group size": 2, "dtype": "Float",
+                        "Process Group Name": f"dp{first}", "Process Group Ranks": f"[{first}, {first + 1}]"})
+        ranks = self.report(traces)["ranks"]
+        self.assertEqual([r["offset_ns"] for r in ranks["rows"]], offsets)
+        self.assertEqual(ranks["complete_collectives"], 40)
+
     def test_groups_of_two_are_joined_by_the_group_of_all(self) -> None:
         """Ranks 0 and 1, 2 and 3 meet in pairs of the same size; only the second group name tells them apart."""
         traces, truth = make_ranks.make(4, 10, late=-1, offset=HOUR)

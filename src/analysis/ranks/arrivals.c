@@ -58,13 +58,14 @@ static struct meeting *meet(const struct lpo_trace *t, const struct lpo_ranks *r
     for (size_t i = 0; i < families->len; i++)
         for (size_t k = 0; k < families->at[i].series.len; k++) {
             const struct ranks_series *s = &families->at[i].series.at[k];
-            int64_t offset = r->rows.at[s->rank].offset_ns;
+            const struct lpo_rank_row *row = &r->rows.at[s->rank];
 
             for (size_t n = 0; n < s->events.len; n++) {
                 const struct ranks_event *e = &s->events.at[n];
 
                 if (e->instance != LPO_NONE)
-                    arrive(&all[e->instance], s->rank, e->start_ns - offset, e->end_ns - offset);
+                    arrive(&all[e->instance], s->rank, lpo_ranks_common_ns(row, e->start_ns),
+                           lpo_ranks_common_ns(row, e->end_ns));
             }
         }
     for (size_t i = 0; i < families->len; i++)
@@ -91,7 +92,7 @@ static int64_t lateness(const struct lpo_ranks *r, const struct meeting *m)
 static int64_t waiting(const struct lpo_ranks *r, const struct meeting *m, uint32_t rank,
                        const struct ranks_event *e)
 {
-    int64_t until = m->last_ns + r->rows.at[rank].offset_ns;
+    int64_t until = lpo_ranks_own_ns(&r->rows.at[rank], m->last_ns);
 
     return until <= e->start_ns ? 0
            : until >= e->end_ns ? e->end_ns - e->start_ns
@@ -457,10 +458,10 @@ void lpo_ranks_arrivals(const struct lpo_region_tree *tree, struct lpo_ranks *r,
     index_events(&d, families);
     for (uint32_t i = 0; r->latest < r->rows.len && i < instances; i++)
         if (all[i].last_rank == r->latest && lateness(r, &all[i])) {
-            int64_t offset = r->rows.at[r->latest].offset_ns;
+            const struct lpo_rank_row *row = &r->rows.at[r->latest];
 
-            lpo_vec_push(&d.late,
-                         (struct interval){ all[i].second_ns + offset, all[i].last_ns + offset });
+            lpo_vec_push(&d.late, (struct interval){ lpo_ranks_own_ns(row, all[i].second_ns),
+                                                     lpo_ranks_own_ns(row, all[i].last_ns) });
         }
     unite(&d.late);
     for (size_t i = 0; i < order.count;) {

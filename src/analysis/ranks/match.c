@@ -69,8 +69,9 @@ static uint32_t *add_rows(const struct lpo_trace *t, struct lpo_ranks *r)
 
 /* Zeroed, because it is compared as bytes. */
 struct key {
-    uint64_t kind_or_name, dtype, group, ranks;
+    uint64_t kind_or_name, dtype, group, members, ranks;
     int64_t in, out;
+    int64_t from, to; /* ranks of a send; LPO_NO_TIME: not said */
 };
 
 struct matcher {
@@ -79,21 +80,54 @@ struct matcher {
     struct lpo_map *families;
     struct lpo_map_pair series;  /* (family, rank) */
     LPO_VEC(uint32_t) series_at; /* its place in the family */
+    const char **kinds;          /* by name; NULL: not looked up yet */
 };
+
+static const char *kind_of(struct matcher *m, uint32_t name)
+{
+    if (!m->kinds[name])
+        m->kinds[name] = lpo_wall_collective_kind(lpo_trace_text(m->t, name));
+    return m->kinds[name];
+}
+
+/* What is equal on all ranks of one collective. In an all-to-all each rank has a size of its own; a
+ * send of one rank is a receive of another. */
+static struct key key_of(const struct matcher *m, const char *kind, const struct lpo_gpu_op *op,
+                         const struct lpo_collective *said)
+{
+    struct key key = { op->name, LPO_NONE, LPO_NONE, LPO_NONE, 0, 0, 0, LPO_NO_TIME, LPO_NO_TIME };
+    int64_t own = m->t->devices.at[op->device].rank;
+
+    if (!said)
+        return key;
+    key.kind_or_name = said->kind;
+    key.dtype = said->dtype;
+    key.group = said->group;
+    key.members = said->members;
+    key.ranks = said->ranks;
+    key.in = said->in_count;
+    key.out = said->out_count;
+    if (strcmp(kind, "all-to-all") == 0)
+        key.in = key.out = 0;
+    if (strcmp(kind, "send/receive") == 0 && said->peer != LPO_NO_TIME) {
+        bool sends = strcasestr(lpo_trace_text(m->t, said->kind), "send") != NULL;
+
+        key.kind_or_name = LPO_NONE;
+        key.from = sends ? own : said->peer;
+        key.to = sends ? said->peer : own;
+    }
+    return key;
+}
 
 static struct ranks_family *family_of(struct matcher *m, const struct lpo_gpu_op *op,
                                       const struct lpo_collective *said)
 {
-    struct key key = { said ? said->kind : op->name,  said ? said->dtype : LPO_NONE,
-                       said ? said->group : LPO_NONE, said ? said->ranks : 0,
-                       said ? said->in_count : 0,     said ? said->out_count : 0 };
+    const char *kind = kind_of(m, said ? said->kind : op->name);
+    struct key key = key_of(m, kind, op, said);
     bool fresh;
     uint64_t *at = lpo_map_put(m->families, (const char *)&key, sizeof key, &fresh);
 
     if (fresh) {
-        const char *kind =
-            lpo_wall_collective_kind(lpo_trace_text(m->t, said ? said->kind : op->name));
-
         *at = m->out->len;
         lpo_vec_push(m->out, (struct ranks_family){
                                  .kind = kind,
@@ -101,6 +135,11 @@ static struct ranks_family *family_of(struct matcher *m, const struct lpo_gpu_op
                                  .bytes = lpo_wall_collective_bytes(m->t, said),
                                  .group_ranks = said ? said->ranks : 0,
                              });
+    } else if (said && !key.in && !key.out && lpo_measure_known(m->out->at[*at].bytes)) {
+        struct lpo_measure bytes = lpo_wall_collective_bytes(m->t, said);
+
+        if (!lpo_measure_known(bytes) || bytes.value != m->out->at[*at].bytes.value)
+            m->out->at[*at].bytes = lpo_measure_unknown(); /* one size for all there is not */
     }
     return &m->out->at[*at];
 }
@@ -143,6 +182,7 @@ void lpo_ranks_families(const struct lpo_region_tree *tree, struct lpo_ranks *r,
     struct matcher m = { .t = t, .out = out, .families = lpo_map_create() };
     uint32_t *rows = add_rows(t, r);
 
+    m.kinds = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *m.kinds);
     for (size_t i = 0; r->rows.len > 1 && i < t->gpu_ops.len; i++) {
         const struct lpo_gpu_op *op = &t->gpu_ops.at[i];
 
@@ -162,6 +202,7 @@ void lpo_ranks_families(const struct lpo_region_tree *tree, struct lpo_ranks *r,
                   sizeof *f->series.at[k].events.at, by_end);
     }
     free(rows);
+    free(m.kinds);
     lpo_vec_free(&m.series_at);
     lpo_map_pair_free(&m.series);
     lpo_map_destroy(m.families);

@@ -37,6 +37,24 @@ typedef LPO_VEC(struct ranks_family) ranks_families;
 void lpo_ranks_families(const struct lpo_region_tree *tree, struct lpo_ranks *r,
                         ranks_families *out);
 void lpo_ranks_families_free(ranks_families *f);
+
+typedef LPO_VEC(int64_t) ranks_numbers;
+
+/* lines.c: the difference of two clocks over time, `difference - drift * (at - middle)`. */
+struct ranks_line {
+    int64_t offset_ns, middle_ns;
+    double drift;
+    int64_t error_ns; /* the median distance from it */
+};
+
+/* `at` are moments in order, of the clock that the line belongs to; as many as there are
+ * differences. */
+struct ranks_line lpo_ranks_line_fit(const ranks_numbers *at, const ranks_numbers *differences);
+static inline int64_t lpo_ranks_line_at(const struct ranks_line *l, int64_t ns)
+{
+    return l->offset_ns + (l->drift != 0 ? (int64_t)(l->drift * (double)(ns - l->middle_ns)) : 0);
+}
+
 /* clocks.c: offsets of the rows, then the instances of the events. The number of instances. */
 uint32_t lpo_ranks_align(struct lpo_ranks *r, ranks_families *families);
 /* arrivals.c: who waits for whom. */

@@ -5,8 +5,10 @@
  * Collectives are matched across ranks: those of one group, kind, type and size, in their order.
  * A collective that every rank takes part in ends everywhere at the same moment, whenever each of
  * them came to it. So the difference of two clocks is the median of the differences of those ends,
- * and its error is their median distance from it. Where ranks recorded different parts of the job,
- * the difference is looked for that most pairs of ends agree about.
+ * and its error is their median distance from it. Where there are enough of them and they change
+ * with time by more than they scatter, the difference is a line over time: an offset in the middle
+ * and a drift. Where ranks recorded different parts of the job, the difference is looked for that
+ * most pairs of ends agree about.
  *
  * With the clocks aligned, a collective has an arrival for each rank, the start of its kernel
  * there. Until the last one has arrived the others wait; from then on data is sent. Whoever comes
@@ -28,7 +30,9 @@ struct lpo_region_tree;
 struct lpo_rank_row {
     int32_t rank;
     bool aligned;                   /* its clock could be compared with that of the first rank */
-    int64_t offset_ns, error_ns;    /* its clock minus that of the first rank */
+    int64_t offset_ns, error_ns;    /* its clock minus that of the first rank … */
+    int64_t middle_ns;              /* … at this moment on its own clock */
+    double drift;                   /* seconds that it gains in a second; 0: none can be seen */
     uint64_t collectives;           /* kernels */
     uint64_t matched;               /* of them with a counterpart on another rank */
     int64_t waiting_ns, sending_ns; /* of the complete ones */
@@ -66,6 +70,10 @@ struct lpo_ranks {
     uint64_t matched;  /* collectives that at least two ranks recorded */
     uint64_t complete; /* of them: all ranks of the group did, and each waits for all */
 };
+
+/* A moment of the rank's own clock on that of the first rank, and back. */
+int64_t lpo_ranks_common_ns(const struct lpo_rank_row *r, int64_t own_ns);
+int64_t lpo_ranks_own_ns(const struct lpo_rank_row *r, int64_t common_ns);
 
 /* NULL: fewer than two ranks, or no collectives. */
 struct lpo_ranks *lpo_ranks_create(const struct lpo_region_tree *tree);

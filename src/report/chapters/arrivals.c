@@ -48,7 +48,7 @@ static const struct lpo_column region_columns[] = {
 
 enum { MOST_RECORDS = 10000 };
 
-/* "+1.2 ms, ± 3 us" */
+/* "+1.2 ms, ± 3 us", and "+12.30 ppm" where it runs faster or slower */
 static const char *clock_text(struct lpo_arena *a, const struct lpo_rank_row *r)
 {
     LPO_STR text = { 0 };
@@ -59,6 +59,8 @@ static const char *clock_text(struct lpo_arena *a, const struct lpo_rank_row *r)
     lpo_units_add_duration(&text, r->offset_ns < 0 ? -r->offset_ns : r->offset_ns);
     lpo_str_add(&text, ", ± ");
     lpo_units_add_duration(&text, r->error_ns);
+    if (r->drift != 0)
+        lpo_str_addf(&text, ", %+.2f ppm", 1e6 * r->drift);
     return lpo_arena_strdup(a, lpo_str_text(&text));
 }
 
@@ -246,6 +248,9 @@ static void put_rank(struct lpo_record *to, const struct lpo_rank_row *r)
     lpo_doc_put_int(to, "rank", r->rank);
     lpo_doc_put_int_if(to, "offset_ns", r->aligned, r->offset_ns);
     lpo_doc_put_int_if(to, "error_ns", r->aligned, r->error_ns);
+    lpo_doc_put_measure(to, "drift_ppm",
+                        r->aligned ? lpo_measure_measured(1e6 * r->drift) : lpo_measure_unknown());
+    lpo_doc_put_int_if(to, "offset_at_ns", r->aligned, r->middle_ns);
     lpo_doc_put_uint(to, "collectives", r->collectives);
     lpo_doc_put_uint(to, "matched", r->matched);
     lpo_doc_put_int(to, "waiting_ns", r->waiting_ns);

@@ -213,15 +213,18 @@ static void add_collective(struct lpo_kineto_build *b, const struct kineto_event
 {
     bool ranks = e->ranks > 0 && e->ranks <= MAX_RANKS;
 
-    lpo_vec_push(&b->t->collectives, (struct lpo_collective){
-                                         .op = (uint32_t)b->t->gpu_ops.len,
-                                         .kind = text_of(b, &e->collective),
-                                         .dtype = e->dtype.len ? text_of(b, &e->dtype) : LPO_NONE,
-                                         .ranks = ranks ? (uint32_t)e->ranks : 0,
-                                         .group = e->group.len ? text_of(b, &e->group) : LPO_NONE,
-                                         .in_count = plausible(e->in_count),
-                                         .out_count = plausible(e->out_count),
-                                     });
+    lpo_vec_push(&b->t->collectives,
+                 (struct lpo_collective){
+                     .op = (uint32_t)b->t->gpu_ops.len,
+                     .kind = text_of(b, &e->collective),
+                     .dtype = e->dtype.len ? text_of(b, &e->dtype) : LPO_NONE,
+                     .ranks = ranks ? (uint32_t)e->ranks : 0,
+                     .group = e->group.len ? text_of(b, &e->group) : LPO_NONE,
+                     .members = e->members.len ? text_of(b, &e->members) : LPO_NONE,
+                     .peer = plausible(e->to_rank != LPO_NO_TIME ? e->to_rank : e->from_rank),
+                     .in_count = plausible(e->in_count),
+                     .out_count = plausible(e->out_count),
+                 });
 }
 
 static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e, int64_t end_ns)

@@ -247,9 +247,11 @@ static const struct arg backward_args[] = {
 };
 
 static const struct arg collective_args[] = {
-    ROW("Collective name", collective, arg_text), ROW("dtype", dtype, arg_text),
-    ROW("In msg nelems", in_count, arg_number),   ROW("Out msg nelems", out_count, arg_number),
-    ROW("Group size", ranks, arg_number),         ROW("Process Group Name", group, arg_text),
+    ROW("Collective name", collective, arg_text),  ROW("dtype", dtype, arg_text),
+    ROW("In msg nelems", in_count, arg_number),    ROW("Out msg nelems", out_count, arg_number),
+    ROW("Group size", ranks, arg_number),          ROW("Process Group Name", group, arg_text),
+    ROW("Src Rank", from_rank, arg_number),        ROW("Dst Rank", to_rank, arg_number),
+    ROW("Process Group Ranks", members, arg_text),
 #undef ROW
 };
 
@@ -440,6 +442,8 @@ static int read_members(struct lpo_pull *q, unsigned wanted, bool flow, struct k
         .in_count = LPO_NO_TIME,
         .out_count = LPO_NO_TIME,
         .ranks = LPO_NO_TIME,
+        .from_rank = LPO_NO_TIME,
+        .to_rank = LPO_NO_TIME,
         .on_stream = LPO_NO_TIME,
         .recorded_by = LPO_NO_TIME,
         .flow_id = LPO_NO_TIME,

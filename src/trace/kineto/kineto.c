@@ -280,7 +280,9 @@ static int kineto_read(const char *path, struct lpo_trace *into, struct lpo_err 
 {
     LPO_AUTO(lpo_json_stream) s = NULL;
     struct lpo_err scratch = { 0 };
-    struct file f = { .t = into, .facts = { .rank = -1 }, .err = &scratch };
+    struct file f = { .t = into,
+                      .facts = { .rank = (int32_t)into->file_rank - 1 },
+                      .err = &scratch };
     int rc = lpo_json_stream_open(path, LPO_PULL_LENIENT, MAX_VALUE, &s, err);
 
     if (rc < 0)

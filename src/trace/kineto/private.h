@@ -55,9 +55,9 @@ struct kineto_event {
     int64_t device, stream, correlation, bytes, sequence, forward_thread, graph_id;
     int64_t registers, shared_memory;
     int64_t device_type, device_id, allocated, reserved, address; /* of KINETO_MEMORY */
-    int64_t in_count, out_count, ranks;                           /* of collectives */
+    int64_t in_count, out_count, ranks, from_rank, to_rank;       /* of collectives */
     int64_t on_stream, recorded_by; /* of KINETO_SYNC: the event's stream; the id of its record */
-    struct lpo_json_pull_text collective, dtype, group;
+    struct lpo_json_pull_text collective, dtype, group, members;
     int64_t grid[3], block[3];
     struct lpo_json_pull_text dims;   /* the JSON of "Input Dims", len 0 when absent */
     struct lpo_json_pull_text types;  /* of "Input type" */
