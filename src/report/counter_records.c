@@ -3,12 +3,14 @@
 
 #include "analysis/analysis.h"
 #include "analysis/counters/sampled.h"
+#include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
 #include "report/trace_records.h"
 #include "trace/trace.h"
+#include "util/str.h"
 
-enum { MOST_KERNELS = 1000 };
+enum { MOST_KERNELS = 1000, MOST_CALLS = 1000 };
 
 static void put_metric(struct lpo_record *to, const struct lpo_sampled_gpu *g,
                        const struct lpo_sampled_metric *m)
@@ -95,6 +97,45 @@ static void put_clock(struct lpo_record *to, const struct lpo_sampled_gpu *g)
     lpo_doc_put_flag(r, "sure", g->clock_sure);
 }
 
+static void put_spread(struct lpo_record *to, const char *name, const struct lpo_call_spread *s,
+                       enum lpo_call_figure f)
+{
+    struct lpo_record *r = lpo_doc_put_record(to, name);
+
+    lpo_doc_put_measure(r, "first", s->first[f]);
+    lpo_doc_put_measure(r, "min", s->least[f]);
+    lpo_doc_put_measure(r, "median", s->median[f]);
+    lpo_doc_put_measure(r, "max", s->most[f]);
+}
+
+/* Regions with a call that has figures, in the order of the tree. */
+static void put_calls(struct lpo_record *to, const struct lpo_analysis *a,
+                      const struct lpo_sampled_gpu *g)
+{
+    static const char *const names[LPO_CALL_FIGURES] = { "dram_bytes", "dram_rate", "tensor_active",
+                                                         "sm_active" };
+    size_t rows = 0;
+
+    for (uint32_t n = 0; n < a->tree->nodes.len && rows < MOST_CALLS; n++) {
+        struct lpo_call_spread s = lpo_counters_call_spread(g, &n, 1);
+        struct lpo_record *r;
+        LPO_STR path = { 0 };
+
+        if (!s.counted)
+            continue;
+        rows++;
+        r = lpo_doc_put_record(to, NULL);
+        lpo_region_add_path(a->tree, n, &path);
+        lpo_doc_put_text(r, "path", path.at);
+        lpo_doc_put_uint(r, "calls", s.calls);
+        lpo_doc_put_uint(r, "calls_with_figures", s.counted);
+        lpo_doc_put_whole(r, "gpu_ns", lpo_measure_computed(s.gpu_ns));
+        lpo_doc_put_whole(r, "border_ns", lpo_measure_computed(s.border_ns));
+        for (int f = 0; f < LPO_CALL_FIGURES; f++)
+            put_spread(r, names[f], &s, (enum lpo_call_figure)f);
+    }
+}
+
 static void put_gpu(struct lpo_record *to, const struct lpo_analysis *a,
                     const struct lpo_sampled_gpu *g)
 {
@@ -121,6 +162,7 @@ static void put_gpu(struct lpo_record *to, const struct lpo_analysis *a,
         put_kernel(kernels, a, g, &g->configs.at[i]);
     if (g->configs.len > MOST_KERNELS)
         lpo_doc_put_uint(r, "kernels_left_out", g->configs.len - MOST_KERNELS);
+    put_calls(lpo_doc_put_list(r, "calls"), a, g);
 }
 
 void lpo_report_put_counters(struct lpo_record *to, const struct lpo_analysis *a)

@@ -267,7 +267,7 @@ static const struct lpo_schema_row rows[] = {
     { "pipeline.nsys.capture.range", LPO_S_TEXT, "null",
       "in place of nvtx_capture: this NVTX range, in any domain", .nullable = true },
     { "pipeline.nsys.capture.calls", LPO_S_TEXT, "null",
-      "1 or 1-N: a report for each; null: all of them", .nullable = true, .number = true },
+      "3 or 3-10: a report for each; null: all of them", .nullable = true, .number = true },
     { "pipeline.nsys.capture.every", LPO_S_INT, "1", "only 1: nsys cannot leave calls out",
       .min = 1 },
     { "pipeline.nsys.capture.after", LPO_S_DURATION, "null", "whole seconds", .nullable = true },

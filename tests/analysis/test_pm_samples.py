@@ -75,6 +75,18 @@ class Recorded(unittest.TestCase):
         m = self.regions[path][key]
         return m["dram_bytes_read"]["value"] + m["dram_bytes_written"]["value"]
 
+    def test_each_call_moves_what_it_must(self) -> None:
+        calls = {c["path"]: c for c in self.gpu["calls"]}
+        self.assertEqual((calls["copy"]["calls"], calls["copy"]["calls_with_figures"]), (5, 5))
+        self.assertEqual((calls["graph"]["calls"], calls["graph"]["calls_with_figures"]), (8, 8))
+        for part in ("first", "min", "median", "max"):
+            self.near(calls["copy"]["dram_bytes"][part], 2 * 100 * GIB, 0.001)  # read and written
+            self.near(calls["graph"]["dram_bytes"][part], 524.28e9 / 8, 0.001)
+        self.near(calls["copy"]["dram_rate"]["median"], calls["copy"]["dram_bytes"]["median"] * 5 * 1e9 / calls["copy"]["gpu_ns"], 0.01)
+        # eager layers are alone in their samples, kernels of 2 us between them are not looked at one by one
+        self.assertGreater(calls["decode/layer3"]["calls_with_figures"], 500)
+        self.assertGreater(calls["gemm"]["tensor_active"]["min"], 90)
+
     def test_the_least_squares_explain_the_samples(self) -> None:
         self.assertGreater(self.metrics["dram_bytes_read"]["r2"], 0.99)
         both = [self.metrics[n] for n in ("dram_bytes_read", "dram_bytes_written")]
@@ -154,7 +166,7 @@ class Recorded(unittest.TestCase):
     def test_the_chapter_is_in_the_report(self) -> None:
         section = next(s for s in self.report["sections"] if s["id"] == "counters")
         self.assertEqual({t["id"] for t in section["items"] if t.get("id")},
-                         {"region_counters", "captured_counters", "kernel_counters"})
+                         {"region_counters", "call_counters", "captured_counters", "kernel_counters"})
 
     def test_metrics_of_regions_as_text(self) -> None:
         done = subprocess.run([LPO, "regions", "--metrics", TRACE, self.samples], capture_output=True, text=True,

@@ -608,6 +608,81 @@ static void series_over_time_adds_up(void **unused)
     end_world(&w);
 }
 
+/* Calls of 400 us move 50 MB and one more each time, with the first of all twice as much; calls of
+ * 20 us are never alone in a sample. */
+static void calls_one_by_one(void **unused)
+{
+    struct world w = new_world();
+    const struct lpo_sampled_gpu *g;
+    struct lpo_call_spread s;
+    uint32_t a, b;
+
+    (void)unused;
+    w.first = LPO_COUNTER_DRAM_BYTES;
+    for (int i = 0; i < 41; i++) {
+        int64_t from = w.now_ns;
+
+        run(&w, i ? "long" : "first", 400000, 0, i ? 50e6 + 1e6 * i : 100e6);
+        range(&w, "A", from, w.now_ns);
+        w.now_ns += INTERVAL + 7 * (i % 13); /* nothing runs beside it in its last sample */
+        run(&w, "outside", 60000, 500, 2e6);
+        from = w.now_ns;
+        run(&w, "short", 20000, 300, 1e6);
+        range(&w, "B", from, w.now_ns);
+        run(&w, "outside", 60000, 500, 2e6);
+    }
+    sample(&w, 0, 0);
+    w.samples.at[w.samples.len / 2].lost = true; /* may be a part of one call */
+    g = lay(&w);
+    assert_non_null(g);
+    a = node(&w, "A");
+    s = lpo_counters_call_spread(g, &a, 1);
+    assert_int_equal(s.calls, 41);
+    assert_true(s.counted >= 40);
+    assert_close(s.first[LPO_CALL_DRAM_BYTES].value, 100e6, 0.02);
+    assert_close(s.least[LPO_CALL_DRAM_BYTES].value, 51e6, 0.02);
+    assert_close(s.median[LPO_CALL_DRAM_BYTES].value, 70.5e6, 0.02);
+    assert_close(s.most[LPO_CALL_DRAM_BYTES].value, 90e6, 0.02);
+    assert_close(s.most[LPO_CALL_DRAM_RATE].value, 90e6 / 400e-6, 0.02);
+    assert_close(s.median[LPO_CALL_TENSOR_ACTIVE].value, 10, 0.02);
+    assert_false(lpo_measure_known(s.median[LPO_CALL_SM_ACTIVE])); /* cycles, not a share */
+    assert_true(s.border_ns < 0.25 * s.gpu_ns);
+    b = node(&w, "B");
+    s = lpo_counters_call_spread(g, &b, 1);
+    assert_int_equal(s.calls, 41);
+    assert_int_equal(s.counted, 0);
+    assert_false(lpo_measure_known(s.median[LPO_CALL_DRAM_BYTES]));
+    s = lpo_counters_call_spread(g, (const uint32_t[]){ a, b }, 2);
+    assert_int_equal(s.calls, 82);
+    end_world(&w);
+}
+
+/* Read without written, or the other way round, is no traffic. */
+static void calls_without_dram_traffic(void **unused)
+{
+    struct world w = new_world();
+    const struct lpo_sampled_gpu *g;
+    struct lpo_call_spread s;
+    uint32_t a;
+
+    (void)unused;
+    for (int i = 0; i < 20; i++) {
+        int64_t from = w.now_ns;
+
+        run(&w, "long", 400000, 100000, 50e6);
+        range(&w, "A", from, w.now_ns);
+    }
+    sample(&w, 0, 0);
+    g = lay(&w);
+    assert_non_null(g);
+    a = node(&w, "A");
+    s = lpo_counters_call_spread(g, &a, 1);
+    assert_int_equal(s.counted, 20);
+    assert_false(lpo_measure_known(s.median[LPO_CALL_DRAM_BYTES]));
+    assert_close(s.median[LPO_CALL_TENSOR_ACTIVE].value, 10, 0.02);
+    end_world(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -635,6 +710,8 @@ int main(void)
         cmocka_unit_test(samples_of_another_time),
         cmocka_unit_test(metrics_of_ncu_stay),
         cmocka_unit_test(series_over_time_adds_up),
+        cmocka_unit_test(calls_one_by_one),
+        cmocka_unit_test(calls_without_dram_traffic),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/counters/call_sums.h"
 #include "analysis/counters/layer.h"
 #include "region/tree.h"
 #include "trace/trace.h"
@@ -39,6 +40,7 @@ struct walk {
     double *weight; /* per found operation */
     size_t weights;
     struct lpo_sampled_border *borders;
+    struct lpo_call_sums *calls;
 };
 
 static size_t family_size(const struct lpo_layer *l, int f)
@@ -345,11 +347,14 @@ static void divide_sample(struct walk *w, const struct lpo_counters_sample *s)
             size_t m = l->by_family[i];
 
             divide(w, sweep, m);
+            if (w->amount[m] != 0)
+                lpo_counters_call_sums_give(w->calls, sweep, m, w->weight);
             for (size_t k = 0; lpo_counters_is_dram(l->gpu->metrics[m].meaning) &&
                                w->amount[m] != 0 && k < sweep->found.len;
                  k++)
                 bytes[k] += w->weight[k];
         }
+        lpo_counters_call_sums_cover(w->calls, sweep, f, first);
         if (first) { /* one family is enough for what is about time */
             cover(w, sweep);
             add_borders(w, sweep, bytes);
@@ -385,7 +390,9 @@ static void run_walks(struct walk *w)
     if (!g->busy)
         return;
     solve(w);
+    w->calls = lpo_counters_call_sums_create(l);
     divide_all(w);
+    lpo_counters_call_sums_put(w->calls);
     for (int f = 0; f < LPO_FAMILIES; f++)
         g->left_out = w->sweep[f].left_out > g->left_out ? w->sweep[f].left_out : g->left_out;
     lpo_counters_layer_put(l);
@@ -417,6 +424,7 @@ static void lay(struct lpo_layer *l, struct lpo_sampled_border *borders)
     free(w.column);
     free(w.rate);
     free(w.weight);
+    lpo_counters_call_sums_destroy(w.calls);
 }
 
 static void free_gpu(struct lpo_sampled_gpu *g)
@@ -425,6 +433,8 @@ static void free_gpu(struct lpo_sampled_gpu *g)
     free(g->value);
     free(g->error);
     free(g->series);
+    free(g->node_calls);
+    lpo_vec_free(&g->calls);
     lpo_vec_free(&g->configs);
 }
 

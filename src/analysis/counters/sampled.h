@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/counters/calls.h"
 #include "trace/counters/counters.h"
 #include "util/auto.h"
 #include "util/vec.h"
@@ -108,6 +109,10 @@ struct lpo_sampled_gpu {
     int64_t first_ns, bin_ns;
     size_t bins;
     double *series;
+    /* Single calls of regions (calls.h): those with figures, by node, the first one before the
+     * others; and how many there are of each node. */
+    LPO_VEC(struct lpo_sampled_call) calls;
+    uint64_t *node_calls;
 };
 
 struct lpo_counters_sampled {

@@ -146,6 +146,21 @@ static void add_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
     compare_ncu(doc, a, g);
 }
 
+static void add_calls(struct lpo_doc *doc, const struct lpo_analysis *a,
+                      const struct lpo_table_options *options)
+{
+    struct lpo_table *t = lpo_report_add_call_counters(doc, a, lpo_analysis_all(a), options);
+
+    if (!t)
+        return;
+    t->least_rows = LEAST_ROWS;
+    lpo_doc_paragraph(doc,
+                      "A call has figures where samples cover nine tenths of its GPU time and at "
+                      "most a quarter of it lies in samples in which something else ran. The "
+                      "first call of a region stands apart; the others have their least, their "
+                      "median and their largest figure.");
+}
+
 void lpo_report_chapter_counters(struct lpo_doc *doc, const struct lpo_rundir *d,
                                  const struct lpo_source *s)
 {
@@ -161,6 +176,7 @@ void lpo_report_chapter_counters(struct lpo_doc *doc, const struct lpo_rundir *d
         add_cautions(doc, a, &a->sampled->gpus.at[i]);
     }
     lpo_report_add_region_counters(doc, a, lpo_analysis_all(a), &options)->least_rows = LEAST_ROWS;
+    add_calls(doc, a, &options);
     captured = lpo_report_add_captured_counters(doc, lpo_analysis_all(a), &options);
     if (captured)
         captured->least_rows = LEAST_ROWS;

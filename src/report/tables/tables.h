@@ -42,6 +42,11 @@ struct lpo_table *lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_r
 struct lpo_table *lpo_report_add_region_counters(struct lpo_doc *doc, const struct lpo_analysis *a,
                                                  const struct lpo_region_scope *s,
                                                  const struct lpo_table_options *options);
+/* What was sampled in one call of each region, on the first GPU that was sampled; NULL: no call is
+ * long enough for a figure. */
+struct lpo_table *lpo_report_add_call_counters(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                               const struct lpo_region_scope *s,
+                                               const struct lpo_table_options *options);
 /* The same of kernels of CUDA graphs, by the region that captured them; NULL: there are none. */
 struct lpo_table *lpo_report_add_captured_counters(struct lpo_doc *doc,
                                                    const struct lpo_region_scope *s,
