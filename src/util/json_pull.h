@@ -60,6 +60,19 @@ int lpo_json_pull_open(struct lpo_pull *q, char which);
 /* 1: `key` is taken, its value comes next. 0: the object was closed. *first is true before the
  * first call. */
 int lpo_json_pull_member(struct lpo_pull *q, bool *first, struct lpo_json_pull_text *key);
+/* A key that the object before had at the same place, in its quotes. */
+struct lpo_pull_likely {
+    char text[32];
+    uint8_t len; /* 0: none */
+};
+
+/* Takes the next member if `key` is its key: that is known by comparing, faster than finding where
+ * a key ends and which one it is. False: nothing was taken, ask for the member. */
+bool lpo_json_pull_likely(struct lpo_pull *q, bool *first, const struct lpo_pull_likely *key);
+/* Keeps the key that was just read for the next object. Not one that is too long or has escapes,
+ * nor one of text that had to be repaired. */
+void lpo_json_pull_learn(const struct lpo_pull *q, const struct lpo_json_pull_text *key,
+                         struct lpo_pull_likely *out);
 /* 1: a value comes next. 0: the array was closed. */
 int lpo_json_pull_item(struct lpo_pull *q, bool *first);
 

@@ -3,6 +3,7 @@
  * processor can, one at a time elsewhere. Never reads past `end`. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -53,6 +54,24 @@ static inline const char *scan_string(const char *p, const char *end, unsigned c
     while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= low)
         p++;
     return p;
+}
+
+/* Are the first `len` of 32 bytes, both of them readable, the same? */
+static inline bool scan_same(const char *a, const char *b, unsigned len)
+{
+#ifdef __SSE2__
+    uint32_t same = 0;
+
+    for (int i = 0; i < 32; i += 16) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(a + i));
+        __m128i y = _mm_loadu_si128((const __m128i *)(const void *)(b + i));
+
+        same |= (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) << i;
+    }
+    return (~(uint64_t)same & (((uint64_t)1 << len) - 1)) == 0;
+#else
+    return memcmp(a, b, len) == 0;
+#endif
 }
 
 /* Where in 64 bytes quotes, backslashes and brackets are: bit i is byte i. */

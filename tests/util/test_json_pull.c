@@ -254,6 +254,64 @@ static void skips_values_over_the_limit(void **state)
     unlink(path);
 }
 
+#define PAD "                                                                "
+
+/* The key that the object before had here: taken only where it is the next one, to the letter. */
+static const struct likely_case {
+    const char *name, *text;
+    bool first;
+    enum lpo_pull_mode mode;
+    bool taken;
+} likely_cases[] = {
+    { "the first member", "\"name\": 1" PAD, true, LPO_PULL_LENIENT, true },
+    { "a later one", ", \"name\": 1" PAD, false, LPO_PULL_LENIENT, true },
+    { "on a line of its own", " ,\n      \"name\" :1" PAD, false, LPO_PULL_LENIENT, true },
+    { "strict text with usual spaces", ", \"name\": 1" PAD, false, LPO_PULL_STRICT, true },
+    { "no comma", "\"name\": 1" PAD, false, LPO_PULL_LENIENT, false },
+    { "another key", ", \"nama\": 1" PAD, false, LPO_PULL_LENIENT, false },
+    { "a longer key", ", \"names\": 1" PAD, false, LPO_PULL_LENIENT, false },
+    { "the object is closed", "}, {\"name\": 1" PAD, false, LPO_PULL_LENIENT, false },
+    { "no colon", ", \"name\", 1" PAD, false, LPO_PULL_LENIENT, false },
+    { "the text ends soon", ", \"name\": 1}", false, LPO_PULL_LENIENT, false },
+    { "quotes are not trusted", ", \"name\": 1" PAD, false, LPO_PULL_REPAIR, false },
+};
+
+static void check_likely(void **state)
+{
+    const struct likely_case *c = *state;
+    struct lpo_json_pull_text key = { .at = "name", .len = 4 };
+    struct lpo_pull q = { c->text, c->text + strlen(c->text), c->mode, NULL };
+    struct lpo_pull_likely known;
+    bool first = c->first;
+
+    lpo_json_pull_learn(&(struct lpo_pull){ .mode = LPO_PULL_LENIENT }, &key, &known);
+    assert_int_equal(lpo_json_pull_likely(&q, &first, &known), c->taken);
+    if (c->taken) {
+        assert_int_equal(lpo_json_pull_peek(&q), '1');
+        assert_false(first);
+    } else {
+        assert_ptr_equal(q.p, c->text);
+        assert_int_equal(first, c->first);
+    }
+}
+
+static void keys_that_are_not_learned(void **state)
+{
+    static const char longest[] = "a key of thirty characters, yes", escaped[] = "na\\u006de";
+    struct lpo_pull plain = { .mode = LPO_PULL_LENIENT }, torn = { .mode = LPO_PULL_REPAIR };
+    struct lpo_pull_likely known;
+
+    (void)state;
+    lpo_json_pull_learn(&plain, &(struct lpo_json_pull_text){ longest, 30, false }, &known);
+    assert_int_equal(known.len, 32);
+    lpo_json_pull_learn(&plain, &(struct lpo_json_pull_text){ longest, 31, false }, &known);
+    assert_int_equal(known.len, 0);
+    lpo_json_pull_learn(&plain, &(struct lpo_json_pull_text){ escaped, 9, true }, &known);
+    assert_int_equal(known.len, 0);
+    lpo_json_pull_learn(&torn, &(struct lpo_json_pull_text){ longest, 5, false }, &known);
+    assert_int_equal(known.len, 0);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -263,5 +321,7 @@ int main(void)
     UNIT_TEST(&u, skip_at_every_offset);
     UNIT_ROWS(&u, stream_cases, check_stream);
     UNIT_TEST(&u, skips_values_over_the_limit);
+    UNIT_ROWS(&u, likely_cases, check_likely);
+    UNIT_TEST(&u, keys_that_are_not_learned);
     return unit_run(&u);
 }

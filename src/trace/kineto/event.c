@@ -276,8 +276,10 @@ static bool may_be_collective(const struct kineto_event *e)
            (e->name.len > 4 && memcmp(e->name.at, "rccl", 4) == 0);
 }
 
-static int read_arg(struct lpo_pull *q, const struct lpo_json_pull_text *key, enum kineto_kind kind,
-                    struct kineto_event *e)
+/* COLLECTIVE is a kind of our own: of KINETO_KERNEL, those with more args. */
+enum { COLLECTIVE = KINETO_BAD };
+
+static const void *arg_row(const struct lpo_json_pull_text *key, int kind)
 {
     const struct arg *a =
         key->len < COUNT(known_args) ? find_arg(known_args[key->len], 2, key) : NULL;
@@ -288,22 +290,51 @@ static int read_arg(struct lpo_pull *q, const struct lpo_json_pull_text *key, en
         a = find_arg(memory_args, COUNT(memory_args), key);
     else if (!a && kind == KINETO_SYNC)
         a = find_arg(sync_args, COUNT(sync_args), key);
-    else if (!a && kind == KINETO_KERNEL && may_be_collective(e))
+    else if (!a && kind == COLLECTIVE)
         a = find_arg(collective_args, COUNT(collective_args), key);
-    return a ? a->read(q, (char *)e + a->at) : lpo_json_pull_skip(q);
+    return a;
 }
 
-static int read_args(struct lpo_pull *q, enum kineto_kind kind, struct kineto_event *e)
+/* 1: a member is next, and *row the row of its key; 0: the object was closed. `i` counts members.
+ */
+static int next_row(struct lpo_pull *q, bool *first, struct kineto_keys *known, size_t i,
+                    const void *(*find)(const struct lpo_json_pull_text *key, int kind), int kind,
+                    const void **row)
 {
     struct lpo_json_pull_text key;
+    int rc;
+
+    if (i < KINETO_KEYS && lpo_json_pull_likely(q, first, &known->at[i].key)) {
+        *row = known->at[i].row;
+        return 1;
+    }
+    rc = lpo_json_pull_member(q, first, &key);
+    if (rc <= 0)
+        return rc;
+    *row = find(&key, kind);
+    if (i < KINETO_KEYS) {
+        lpo_json_pull_learn(q, &key, &known->at[i].key);
+        known->at[i].row = *row;
+    }
+    return 1;
+}
+
+static int read_args(struct lpo_pull *q, enum kineto_kind of, struct kineto_order *order,
+                     struct kineto_event *e)
+{
+    int kind = of == KINETO_KERNEL && may_be_collective(e) ? COLLECTIVE : (int)of;
     bool first = true;
     int c = lpo_json_pull_peek(q), rc;
+    const void *row;
 
     if (c != '{')
         return c < 0 ? c : lpo_json_pull_skip(q);
     q->p++;
-    while ((rc = lpo_json_pull_member(q, &first, &key)) > 0) {
-        rc = read_arg(q, &key, kind, e);
+    for (size_t i = 0; (rc = next_row(q, &first, &order->args[kind], i, arg_row, kind, &row)) > 0;
+         i++) {
+        const struct arg *a = row;
+
+        rc = a ? a->read(q, (char *)e + a->at) : lpo_json_pull_skip(q);
         if (rc < 0)
             return rc;
     }
@@ -317,6 +348,7 @@ struct outline {
     bool flow; /* it names the category of flows that we take */
     enum kineto_kind kind;
     struct lpo_json_pull_text args; /* passed over, because the category was still unknown */
+    struct kineto_order *order;
 };
 
 /* Known to be nothing for us, so the rest need not be looked at. */
@@ -331,52 +363,94 @@ static bool unwanted(const struct outline *o, unsigned wanted)
     return (o->ph && o->ph != 'X') || (o->has_cat && !(wanted & KINETO_BIT(o->kind)));
 }
 
-static int read_field(struct lpo_pull *q, const struct lpo_json_pull_text *key, struct outline *o,
-                      struct kineto_event *e)
+static int field_ph(struct lpo_pull *q, struct outline *o, struct kineto_event *e)
 {
     struct lpo_json_pull_text text = { 0 };
-    int rc;
+    int rc = read_text(q, &text);
 
-    switch (key->len) {
-    case 2:
-        if (lpo_json_pull_is(key, "ph")) {
-            rc = read_text(q, &text);
-            o->ph = rc == 0 && text.len == 1 ? text.at[0] : '?';
-            return rc;
-        }
-        if (lpo_json_pull_is(key, "ts"))
-            return lpo_kineto_number(q, 3, &e->start_ns);
-        if (lpo_json_pull_is(key, "id"))
-            return lpo_kineto_number(q, 0, &e->flow_id);
-        break;
-    case 3:
-        if (lpo_json_pull_is(key, "cat")) {
-            rc = read_text(q, &text);
-            o->has_cat = true;
-            o->kind = kind_of(&text);
-            return rc;
-        }
-        if (lpo_json_pull_is(key, "pid")) {
-            rc = read_id(q, &e->pid);
-            if (e->pid.word.len)
-                e->pid.number = -1; /* "CPU functions": no process is named */
-            return rc;
-        }
-        if (lpo_json_pull_is(key, "tid"))
-            return read_id(q, &e->tid);
-        if (lpo_json_pull_is(key, "dur"))
-            return lpo_kineto_number(q, 3, &e->dur_ns);
-        break;
-    case 4:
-        if (lpo_json_pull_is(key, "name"))
-            return read_text(q, &e->name);
-        if (lpo_json_pull_is(key, "args"))
-            return o->has_cat || o->ph == 'M' ? read_args(q, o->kind, e) : read_span(q, &o->args);
-        break;
-    default:
-        break;
+    (void)e;
+    o->ph = rc == 0 && text.len == 1 ? text.at[0] : '?';
+    return rc;
+}
+
+static int field_cat(struct lpo_pull *q, struct outline *o, struct kineto_event *e)
+{
+    struct lpo_json_pull_text text = { 0 };
+    int rc = read_text(q, &text);
+
+    (void)e;
+    o->has_cat = true;
+    o->kind = kind_of(&text);
+    return rc;
+}
+
+static int field_name(struct lpo_pull *q, struct outline *o, struct kineto_event *e)
+{
+    (void)o;
+    return read_text(q, &e->name);
+}
+
+static int field_pid(struct lpo_pull *q, struct outline *o, struct kineto_event *e)
+{
+    int rc = read_id(q, &e->pid);
+
+    (void)o;
+    if (e->pid.word.len)
+        e->pid.number = -1; /* "CPU functions": no process is named */
+    return rc;
+}
+
+static int field_tid(struct lpo_pull *q, struct outline *o, struct kineto_event *e)
+{
+    (void)o;
+    return read_id(q, &e->tid);
+}
+
+static int field_ts(struct lpo_pull *q, struct outline *o, struct kineto_event *e)
+{
+    (void)o;
+    return lpo_kineto_number(q, 3, &e->start_ns);
+}
+
+static int field_dur(struct lpo_pull *q, struct outline *o, struct kineto_event *e)
+{
+    (void)o;
+    return lpo_kineto_number(q, 3, &e->dur_ns);
+}
+
+static int field_id(struct lpo_pull *q, struct outline *o, struct kineto_event *e)
+{
+    (void)o;
+    return lpo_kineto_number(q, 0, &e->flow_id);
+}
+
+static int field_args(struct lpo_pull *q, struct outline *o, struct kineto_event *e)
+{
+    return o->has_cat || o->ph == 'M' ? read_args(q, o->kind, o->order, e) : read_span(q, &o->args);
+}
+
+static const struct field {
+    const char *key;
+    size_t len;
+    int (*read)(struct lpo_pull *q, struct outline *o, struct kineto_event *e);
+    bool decides; /* what the event is */
+} fields[] = {
+#define ROW(key, decides)                                                                          \
+    {                                                                                              \
+#key, sizeof #key - 1, field_##key, decides                                                \
     }
-    return lpo_json_pull_skip(q);
+    ROW(ph, true),  ROW(cat, true),  ROW(name, false), ROW(pid, false), ROW(tid, false),
+    ROW(ts, false), ROW(dur, false), ROW(args, false), ROW(id, false),
+#undef ROW
+};
+
+static const void *field_row(const struct lpo_json_pull_text *key, int kind)
+{
+    (void)kind;
+    for (size_t i = 0; i < COUNT(fields); i++)
+        if (fields[i].len == key->len && memcmp(fields[i].key, key->at, key->len) == 0)
+            return &fields[i];
+    return NULL;
 }
 
 /* The autograd profiler of before 2021 wrote no categories; its pids say what an event is. */
@@ -407,7 +481,7 @@ static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
                                   .end = o->args.at + o->args.len,
                                   .mode = q->mode };
 
-        if (read_args(&inner, e->kind, e) < 0)
+        if (read_args(&inner, e->kind, o->order, e) < 0)
             return LPO_E_FORMAT;
     }
     e->flow_end = o->ph == 'f';
@@ -419,7 +493,8 @@ static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
     return 0;
 }
 
-static int read_members(struct lpo_pull *q, unsigned wanted, bool flow, struct kineto_event *e)
+static int read_members(struct lpo_pull *q, unsigned wanted, bool flow, struct kineto_order *order,
+                        struct kineto_event *e)
 {
     static const struct kineto_event empty = {
         .name = { .at = "" },
@@ -450,19 +525,21 @@ static int read_members(struct lpo_pull *q, unsigned wanted, bool flow, struct k
         .grid = { LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME },
         .block = { LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME },
     };
-    struct outline o = { .flow = flow };
-    struct lpo_json_pull_text key;
+    struct outline o = { .flow = flow, .order = order };
     bool first = true;
     int rc = lpo_json_pull_open(q, '{');
+    const void *row;
 
     *e = empty;
     if (rc < 0)
         return rc;
-    while ((rc = lpo_json_pull_member(q, &first, &key)) > 0) {
-        rc = read_field(q, &key, &o, e);
+    for (size_t i = 0; (rc = next_row(q, &first, &order->event, i, field_row, 0, &row)) > 0; i++) {
+        const struct field *f = row;
+
+        rc = f ? f->read(q, &o, e) : lpo_json_pull_skip(q);
         if (rc < 0)
             return rc;
-        if (key.len <= 3 && unwanted(&o, wanted)) { /* "ph" and "cat" decide */
+        if (f && f->decides && unwanted(&o, wanted)) {
             e->python = o.kind == KINETO_PYTHON;
             e->flow = o.ph == 's' || o.ph == 'f';
             return lpo_json_pull_leave(q);
@@ -473,16 +550,17 @@ static int read_members(struct lpo_pull *q, unsigned wanted, bool flow, struct k
 
 /* A trace has two flows for every launch and few of those we take, with the category at the end:
  * the text of the event is searched for it before anything of it is read. */
-int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e)
+int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_order *order,
+                          struct kineto_event *e)
 {
     static const char flow[] = "\"fwdbwd\"";
     const char *from = q->p;
-    int rc = read_members(q, wanted, false, e);
+    int rc = read_members(q, wanted, false, order, e);
 
     if (rc < 0 || !e->flow || !(wanted & KINETO_BIT(KINETO_FLOW)) ||
         !memchr(from, 'w', (size_t)(q->p - from)) || /* ten times as fast as what follows */
         !memmem(from, (size_t)(q->p - from), flow, sizeof flow - 1))
         return rc;
     q->p = from;
-    return read_members(q, wanted, true, e);
+    return read_members(q, wanted, true, order, e);
 }

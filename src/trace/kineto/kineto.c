@@ -34,6 +34,7 @@ struct entry {
     unsigned wanted;
     bool first; /* no comma before it */
     struct kineto_event event;
+    struct kineto_order order;
 };
 
 static int read_event(struct lpo_pull *q, struct entry *n)
@@ -48,7 +49,8 @@ static int read_event(struct lpo_pull *q, struct entry *n)
         return rc;
     n->event.kind = KINETO_OTHER;
     n->event.python = false;
-    rc = rc == '{' ? lpo_kineto_event_read(q, n->wanted, &n->event) : lpo_json_pull_skip(q);
+    rc = rc == '{' ? lpo_kineto_event_read(q, n->wanted, &n->order, &n->event)
+                   : lpo_json_pull_skip(q);
     if (rc < 0)
         return rc;
     /* an event torn by a stray quote shows in what follows it */

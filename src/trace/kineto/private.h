@@ -65,8 +65,25 @@ struct kineto_event {
     struct lpo_json_pull_text label;  /* args.name of metadata */
 };
 
-/* Reads one event object. Kinds outside `wanted` (bits) come back as KINETO_OTHER, unread. */
-int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e);
+/* Events of one kind have the same members in the same order: those of the one before. */
+enum { KINETO_KEYS = 24 };
+
+struct kineto_keys {
+    struct {
+        struct lpo_pull_likely key;
+        const void *row; /* of event.c's tables; NULL: nobody wants it */
+    } at[KINETO_KEYS];
+};
+
+struct kineto_order {
+    struct kineto_keys event;
+    struct kineto_keys args[KINETO_BAD + 1]; /* by kind; of collectives last */
+};
+
+/* Reads one event object. Kinds outside `wanted` (bits) come back as KINETO_OTHER, unread. `order`
+ * starts as { 0 } and stays from event to event. */
+int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_order *order,
+                          struct kineto_event *e);
 
 /* The number that comes next, bare or in quotes, times 10^power, exactly. Any other value is
  * passed over and gives LPO_NO_TIME. */
@@ -156,6 +173,6 @@ struct lpo_kineto_build;
 
 struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t);
 void lpo_kineto_build_destroy(struct lpo_kineto_build *b);
-void lpo_kineto_build_add(struct lpo_kineto_build *b, const struct kineto_event *e);
+void lpo_kineto_build_add(struct lpo_kineto_build *b, struct kineto_event *e);
 /* Joins launches, puts ranks, devices and the clock in place. Call once, after the last event. */
 void lpo_kineto_build_finish(struct lpo_kineto_build *b, const struct kineto_facts *facts);
