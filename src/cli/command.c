@@ -10,6 +10,7 @@
 #include "cli/sample_counters.h"
 #include "run/child/interrupt.h"
 #include "run/child/supervise.h"
+#include "run/one_rank.h"
 #include "run/secrets/secrets.h"
 #include "run/server/server.h"
 #include "util/err.h"
@@ -220,6 +221,8 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
         return lpo_run_guard_main(argc - 2, argv + 2);
     if (strcmp(argv[1], "__server") == 0) /* what a stage runs for workload=server */
         return lpo_run_server_main(argc - 2, argv + 2);
+    if (strcmp(argv[1], "__rank") == 0) /* between a launcher and the program */
+        return lpo_run_one_rank_main(argc - 2, argv + 2);
     if (strcmp(argv[1], "__complete") == 0) /* called by the scripts in completions/ */
         return lpo_cli_complete_main(app, argc - 2, argv + 2);
     if (strcmp(argv[1], "sample-counters") == 0) /* started by stage counters */

@@ -286,6 +286,7 @@ static int run_unprofiled(struct lpo_pipeline *p, const struct lpo_stage *stage,
     if (lpo_pipeline_stage_add_workload(ctx, &steps, "unprofiled", &opts, &step, err) < 0 ||
         lpo_pipeline_stage_prepare_workload(ctx, err) < 0)
         return err->code;
+    lpo_pipeline_stage_wait_long(ctx, step);
     ctx->record->message = "rank 0 is measured; here the program ran as it is";
     return run_steps(p, &plain, ctx, &steps, err);
 }

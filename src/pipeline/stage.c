@@ -2,6 +2,7 @@
 /* What every stage is made of: steps, tools, limits, and what the workload reported. */
 #include "pipeline/stage.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/python.h"
@@ -65,6 +66,17 @@ int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps 
     step->cmd_path = lpo_path_join(ctx->arena, ctx->dir, "cmd.txt");
     *out = step;
     return 0;
+}
+
+void lpo_pipeline_stage_wait_long(struct lpo_stage_ctx *ctx, struct lpo_step *step)
+{
+    /* of PyTorch's NCCL: the watchdog of a collective, and the watchdog of that */
+    static const char *const off[] = { "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+                                       "TORCH_NCCL_ENABLE_MONITORING" };
+
+    for (size_t i = 0; i < sizeof off / sizeof *off; i++)
+        if (!getenv(off[i]))
+            lpo_run_step_env(ctx->arena, step, off[i], "0");
 }
 
 int lpo_pipeline_stage_prepare_workload(struct lpo_stage_ctx *ctx, struct lpo_err *err)

@@ -122,6 +122,9 @@ struct lpo_workload_opts {
 int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
                                     const char *label, const struct lpo_workload_opts *opts,
                                     struct lpo_step **out, struct lpo_err *err);
+/* One rank of a job is slow, and the others wait for it: what would end them is switched off for
+ * this step, unless the user has set it. */
+void lpo_pipeline_stage_wait_long(struct lpo_stage_ctx *ctx, struct lpo_step *step);
 /* Writes the files that the planned workload reads; not in a dry run. */
 int lpo_pipeline_stage_prepare_workload(struct lpo_stage_ctx *ctx, struct lpo_err *err);
 

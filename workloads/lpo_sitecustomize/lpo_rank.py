@@ -55,9 +55,19 @@ def is_chosen(rank: Optional[Rank], ranks: str) -> bool:
     return str(rank.rank) in ranks.split(",")
 
 
+def own_words() -> list[str]:
+    """As this interpreter was started. sys.orig_argv is there from Python 3.10 on only."""
+    try:
+        with open("/proc/self/cmdline", "rb") as f:
+            words = [os.fsdecode(w) for w in f.read().split(b"\0")[:-1]]
+    except OSError:
+        words = getattr(sys, "orig_argv", [])
+    return [sys.executable, *words[1:]]
+
+
 def is_launcher() -> bool:
     """Is this Python program a launcher of ranks? It imports torch and computes nothing."""
-    words = getattr(sys, "orig_argv", [])[1:]
+    words = own_words()[1:]
     for i, word in enumerate(words):
         if word == "-m":
             return i + 1 < len(words) and words[i + 1] in LAUNCHER_MODULES

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts torch.profiler, or a range around each nn.Module, into any Python program without changing it.
 
-`lpo run` puts this folder first on PYTHONPATH and names a settings file in LPO_TORCH_PROFILE, or a depth in
-LPO_TORCH_MODULES; Python imports `sitecustomize` by itself. A guest: what fails here is written to a status file, never
+`lpo run` puts this folder first on PYTHONPATH and names a settings file in LPO_TORCH_PROFILE, a depth in
+LPO_TORCH_MODULES, or a tool for one rank in LPO_RANK_TOOL; Python imports `sitecustomize` by itself. A guest: what fails here is written to a status file, never
 raised. The folder of lpo.py comes last on the path, so that `import lpo` finds it where the program has none.
 """
 
@@ -12,9 +12,16 @@ def _install() -> None:
     import sys
 
     settings, depth = os.environ.get("LPO_TORCH_PROFILE"), os.environ.get("LPO_TORCH_MODULES")
-    if not settings and not depth:
+    tool = os.environ.get("LPO_RANK_TOOL")
+    if not settings and not depth and not tool:
         return
     try:
+        if tool:
+            import lpo_rank_tool
+
+            lpo_rank_tool.start(tool)  # in one rank it does not return
+        if not settings and not depth:
+            return
         import lpo_annotate
 
         sys.path.append(lpo_annotate.FOLDER)

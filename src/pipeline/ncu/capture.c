@@ -6,9 +6,11 @@
 #include "pipeline/ncu/command.h"
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/ncu/nvtx_expr.h"
+#include "pipeline/python.h"
 #include "pipeline/stage.h"
 #include "region/pattern/pattern.h"
 #include "run/manifest.h"
+#include "run/ranks.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -213,7 +215,25 @@ static void wrap(const struct lpo_ncu_capture *c, const struct lpo_ncu_command *
         add_words(c->ctx->arena, &c->nvtx_exclude, &own.nvtx_exclude);
     }
     words = lpo_pipeline_ncu_command_words(c->ctx->arena, &own);
-    lpo_run_step_wrap(c->ctx->arena, step, &words);
+    if (c->job.way == LPO_ONE_RANK_NONE)
+        lpo_run_step_wrap(c->ctx->arena, step, &words);
+    else
+        lpo_run_one_rank_wrap(c->ctx->arena, &c->job,
+                              lpo_run_ranks_first(c->ctx->arena, c->ctx->config), &words,
+                              &c->program, step);
+}
+
+/* Replay of a kernel in two ranks that wait for each other would not end, so a launcher is not put
+ * under ncu: one of its ranks is. */
+static int look_for_job(struct lpo_ncu_capture *c, struct lpo_step *step, struct lpo_err *err)
+{
+    c->program = (struct lpo_words){ step->argv, step->argc };
+    if (lpo_run_one_rank_find(step->argv, step->argc, &c->job, err) < 0)
+        return lpo_ctx(err, "stage ncu");
+    if (c->job.way == LPO_ONE_RANK_NONE)
+        return 0;
+    lpo_pipeline_stage_wait_long(c->ctx, step);
+    return c->job.way == LPO_ONE_RANK_PYTHON ? lpo_pipeline_python_inject(c->ctx, step, err) : 0;
 }
 
 /* "ncu, region decode"; names come from programs, and labels are printed as one line. */
@@ -237,6 +257,10 @@ int lpo_pipeline_ncu_capture_plan(struct lpo_ncu_capture *c, const struct lpo_nc
     c->step = steps->len;
     if (lpo_pipeline_stage_add_workload(c->ctx, steps, label_of(c, "ncu"), &opts, &step, err) < 0)
         return err->code;
+    if (look_for_job(c, step, err) < 0)
+        return err->code;
+    if (c->ctx->in_job)
+        lpo_pipeline_stage_wait_long(c->ctx, step);
     wrap(c, command, step);
     return 0;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "run/one_rank.h"
 #include "run/step.h"
 
 struct lpo_err;
@@ -26,10 +27,12 @@ struct lpo_ncu_capture {
     const char *name;          /* of its files: "run", "rerun", "nested" */
     struct lpo_stage_ctx *ctx; /* the stage's own, or one with folders of its own */
     struct lpo_words nvtx_include, nvtx_exclude; /* of the region, in ncu's grammar */
-    size_t step;                                 /* index; LPO_NCU_NO_STEP: not planned yet */
-    const char *problem;                         /* why it failed, in plain words */
-    bool missing;                                /* a permission is missing */
-    bool empty;                                  /* no kernel passed the filters */
+    struct lpo_one_rank job;  /* where the program is a launcher: one rank is measured */
+    struct lpo_words program; /* of its step, without ncu */
+    size_t step;              /* index; LPO_NCU_NO_STEP: not planned yet */
+    const char *problem;      /* why it failed, in plain words */
+    bool missing;             /* a permission is missing */
+    bool empty;               /* no kernel passed the filters */
 };
 
 struct lpo_ncu_captures {

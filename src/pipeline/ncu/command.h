@@ -66,5 +66,7 @@ void lpo_pipeline_ncu_gating(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *
 int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command,
                                  const char **nothing, struct lpo_err *err);
 /* --kernel-name, where the user set none: what regions.kernels allows, or the most expensive
- * kernels that an earlier stage of this run saw. */
-void lpo_pipeline_ncu_kernel_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command);
+ * kernels that an earlier stage of this run saw; in one rank of several, none that are collectives.
+ */
+void lpo_pipeline_ncu_kernel_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command,
+                                    bool ranks);

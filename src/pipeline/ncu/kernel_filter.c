@@ -9,6 +9,7 @@
 #include "pipeline/ncu/command.h"
 #include "pipeline/ncu/nvtx_expr.h"
 #include "pipeline/stage.h"
+#include "region/classes.h"
 #include "region/select.h"
 #include "run/manifest.h"
 #include "rundir/rundir.h"
@@ -47,14 +48,20 @@ static const char *any_of(struct lpo_arena *a, const struct lpo_str *text)
 
 /* --- the most expensive --------------------------------------------------------------------- */
 
-static const char *top_of(struct lpo_arena *a, const struct lpo_analysis *x, size_t n)
+static bool is_collective(const struct lpo_analysis *x, uint32_t name)
+{
+    return lpo_region_class_of(x->trace, name) == LPO_CLASS_COLLECTIVE;
+}
+
+static const char *top_of(struct lpo_arena *a, const struct lpo_analysis *x, size_t n, bool ranks)
 {
     const lpo_top_rows *rows = lpo_analysis_top(x, LPO_KERNEL);
     size_t used = 0;
     LPO_STR text = { 0 };
 
     for (size_t i = 0; i < rows->len && rows->at[i].sum.ns > 0 && used < n; i++)
-        used += add_function(a, &text, lpo_trace_text(x->trace, rows->at[i].name));
+        if (!ranks || !is_collective(x, rows->at[i].name))
+            used += add_function(a, &text, lpo_trace_text(x->trace, rows->at[i].name));
     return used ? any_of(a, &text) : NULL;
 }
 
@@ -165,9 +172,41 @@ static void limit_to_allowed(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *
         c->kernel_name_base = "demangled";
 }
 
+/* --- the ranks of a job --------------------------------------------------------------------- */
+
+/* A collective that is replayed in one rank alone waits for the others for ever. */
+static void leave_out_collectives(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *c)
+{
+    const struct lpo_analysis *seen = witness(ctx->analysis, NULL);
+    const lpo_top_rows *rows = seen ? lpo_analysis_top(seen, LPO_KERNEL) : NULL;
+    bool left_out = false;
+    LPO_STR text = { 0 };
+
+    for (size_t i = 0; rows && i < rows->len; i++) {
+        if (is_collective(seen, rows->at[i].name))
+            left_out = true;
+        else
+            add_function(ctx->arena, &text, lpo_trace_text(seen->trace, rows->at[i].name));
+    }
+    if (rows && !left_out)
+        return;
+    if (rows && text.len && text.len < LPO_MAX_EXPR_BYTES) {
+        c->kernel_name = any_of(ctx->arena, &text);
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "collectives are not measured: replayed in one rank alone they would "
+                              "wait for the other ranks for ever");
+        return;
+    }
+    lpo_run_manifest_note(ctx->manifest, ctx->record,
+                          "one rank of several is measured, and which of its kernels are "
+                          "collectives is not known: if the stage does not end, name kernels in "
+                          "pipeline.ncu.ncu_cli.kernel_name");
+}
+
 /* --- which of them -------------------------------------------------------------------------- */
 
-void lpo_pipeline_ncu_kernel_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *c)
+void lpo_pipeline_ncu_kernel_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *c,
+                                    bool ranks)
 {
     const struct lpo_ncu_settings *s = ctx->settings;
     size_t most = (size_t)lpo_settings_int(ctx->config, "run.top_n_kernels");
@@ -183,13 +222,15 @@ void lpo_pipeline_ncu_kernel_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_co
     else if (s->seed_from_nsys && !s->region_mode && !c->per_config)
         seen = witness(ctx->analysis, "nsys");
     if (seen)
-        c->kernel_name = top_of(ctx->arena, seen, most);
+        c->kernel_name = top_of(ctx->arena, seen, most, ranks);
     if (c->kernel_name && seen && !s->top_kernels)
         lpo_run_manifest_note(ctx->manifest, ctx->record,
                               "only the kernels that took most time under nsys are measured, at "
                               "most %zu (run.top_n_kernels); pipeline.ncu.seed_from_nsys=false "
                               "measures all",
                               most);
+    if (!c->kernel_name && ranks)
+        leave_out_collectives(ctx, c);
     if (c->kernel_name)
         c->mangled_names = false;
 }

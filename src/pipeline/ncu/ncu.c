@@ -15,6 +15,7 @@
 #include "region/select.h"
 #include "run/child/supervise.h"
 #include "run/manifest.h"
+#include "run/ranks.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "trace/trace.h"
@@ -270,7 +271,8 @@ static int ncu_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
 
     if (!s->captures.len)
         return 0;
-    lpo_pipeline_ncu_kernel_filter(ctx, &s->command);
+    lpo_pipeline_ncu_kernel_filter(ctx, &s->command,
+                                   ctx->in_job || s->captures.at[0].job.way != LPO_ONE_RANK_NONE);
     if (s->query != LPO_NCU_NO_STEP &&
         lpo_pipeline_ncu_metrics_recall(ctx, s->command.program, steps->at[s->query].stdout_path)) {
         lpo_pipeline_ncu_metrics_filter(ctx, steps->at[s->query].stdout_path, &s->command);
@@ -358,6 +360,14 @@ static int judge(const struct lpo_ncu_capture *c, struct lpo_err *err)
 
     if (!made && c->problem)
         return lpo_fail(err, c->missing ? LPO_E_MISSING : LPO_E_CHILD, "%s", c->problem);
+    if (!made && c->job.way != LPO_ONE_RANK_NONE &&
+        !lpo_path_exists(lpo_pipeline_ncu_capture_file(c, ".log")))
+        return lpo_fail(err, LPO_E_CHILD,
+                        "ncu was not started: %s started no %s of rank %d; start lpo in each task "
+                        "instead: %s … lpo run -- PROGRAM (docs/ranks.md)",
+                        c->job.launcher,
+                        c->job.way == LPO_ONE_RANK_PYTHON ? "Python program" : "program",
+                        (int)lpo_run_ranks_first(c->ctx->arena, c->ctx->config), c->job.launcher);
     if (!made)
         return lpo_fail(err, LPO_E_CHILD, "ncu ended without a report; see %s",
                         lpo_pipeline_ncu_capture_file(c, ".log"));

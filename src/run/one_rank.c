@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/one_rank.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lpo/launchers.h"
+#include "run/ranks.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/json_write.h"
+#include "util/path.h"
+#include "util/str.h"
+
+#define TOOL_VARIABLE "LPO_RANK_TOOL" /* workloads/lpo_sitecustomize/lpo_rank_tool.py */
+
+/* --- where the program begins --------------------------------------------------------------- */
+
+/* Options of Open MPI's and MPICH's mpirun. Those that are not here take one value. */
+static const char *const mpirun_alone[] = {
+    "allow-run-as-root",
+    "oversubscribe",
+    "nooversubscribe",
+    "report-bindings",
+    "tag-output",
+    "display-map",
+    "display-topo",
+    "timestamp-output",
+    "use-hwthread-cpus",
+    "pernode",
+    "npernode-all",
+    "merge-stderr-to-stdout",
+    "verbose",
+    "quiet",
+    "v",
+    "q",
+    "debug-daemons",
+    "leave-session",
+    "nolocal",
+    "novm",
+    "bynode",
+    "byslot",
+    "do-not-resolve",
+    "enable-recovery",
+    "disable-recovery",
+    "index-argv-by-rank",
+    "xterm-all",
+    "prepend-rank",
+    "l",
+    "envall",
+    "envnone",
+    NULL,
+};
+static const char *const mpirun_pairs[] = { "mca",     "gmca", "omca", "pmca",
+                                            "prtemca", "env",  "genv", NULL };
+static const char *const srun_alone[] = {
+    "label",
+    "l",
+    "overcommit",
+    "O",
+    "exclusive",
+    "overlap",
+    "unbuffered",
+    "u",
+    "verbose",
+    "v",
+    "quiet",
+    "Q",
+    "pty",
+    "no-kill",
+    "k",
+    "preserve-env",
+    "E",
+    "H",
+    "hold",
+    "s",
+    "oversubscribe",
+    "contiguous",
+    "disable-status",
+    "X",
+    "Z",
+    "no-allocate",
+    "reboot",
+    "spread-job",
+    "use-min-nodes",
+    "exact",
+    "kill-on-bad-exit",
+    "K",
+    "multi-prog",
+    "whole",
+    NULL,
+};
+static const char *const jsrun_alone[] = { "h", "i", "immediate", "V", "version", NULL };
+static const char *const flux_alone[] = { "l",          "label-io", "v",       "verbose",
+                                          "exclusive",  "x",        "dry-run", "quiet",
+                                          "unbuffered", "u",        "wait",    NULL };
+static const char *const none[] = { NULL };
+
+/* Launchers whose words end with the program and its own. */
+static const struct words_launcher {
+    const char *name;
+    const char *const *alone, *const *pairs; /* options without a value, and with two */
+    size_t first;                            /* words of a command before its options: "flux run" */
+    bool short_value; /* -n8 is -n 8, where others would mean an option of two letters */
+} words_launchers[] = {
+    { "mpirun", mpirun_alone, mpirun_pairs, 0, false },
+    { "mpiexec", mpirun_alone, mpirun_pairs, 0, false },
+    { "mpirun.openmpi", mpirun_alone, mpirun_pairs, 0, false },
+    { "mpiexec.openmpi", mpirun_alone, mpirun_pairs, 0, false },
+    { "mpiexec.hydra", mpirun_alone, mpirun_pairs, 0, false },
+    { "orterun", mpirun_alone, mpirun_pairs, 0, false },
+    { "prterun", mpirun_alone, mpirun_pairs, 0, false },
+    { "srun", srun_alone, none, 0, true },
+    { "jsrun", jsrun_alone, none, 0, true },
+    { "flux", flux_alone, none, 1, true },
+};
+
+/* Launchers that start Python by themselves, and their modules for python -m. */
+static const char *const python_launchers[] = { "torchrun", "accelerate", "deepspeed" };
+static const char *const python_modules[] = {
+    "torch.distributed.run",      "torch.distributed.launch",  "torch.distributed.elastic.run",
+    "accelerate.commands.launch", "deepspeed.launcher.runner", "deepspeed.launcher.launch",
+};
+
+static bool is_in(const char *const *list, const char *word)
+{
+    for (; *list; list++)
+        if (strcmp(*list, word) == 0)
+            return true;
+    return false;
+}
+
+/* How many words the option at `word` takes besides its own. */
+static size_t values_of(const struct words_launcher *l, const char *word)
+{
+    const char *name = word + strspn(word, "-");
+    size_t dashes = (size_t)(name - word);
+
+    if (strchr(word, '=') || is_in(l->alone, name))
+        return 0;
+    if (l->short_value && dashes == 1 && strlen(name) > 1)
+        return 0;
+    return is_in(l->pairs, name) ? 2 : 1;
+}
+
+static size_t find_program(const struct words_launcher *l, const char *const *argv, size_t argc)
+{
+    size_t i = 1 + l->first;
+
+    while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0)
+        i += 1 + values_of(l, argv[i]);
+    return i < argc && strcmp(argv[i], "--") == 0 ? i + 1 : i;
+}
+
+static bool starts_python(const char *const *argv, size_t argc)
+{
+    const char *base = lpo_path_base(argv[0]);
+
+    for (size_t i = 0; i < sizeof python_launchers / sizeof *python_launchers; i++)
+        if (strcmp(base, python_launchers[i]) == 0)
+            return true;
+    for (size_t i = 1; lpo_str_starts(base, "python") && i + 1 < argc && argv[i][0] == '-'; i++) {
+        if (strcmp(argv[i], "-m") != 0)
+            continue;
+        for (size_t k = 0; k < sizeof python_modules / sizeof *python_modules; k++)
+            if (strcmp(argv[i + 1], python_modules[k]) == 0)
+                return true;
+        return false;
+    }
+    return false;
+}
+
+/* A word that no shell would start: the options were understood wrongly. */
+static bool may_be_program(const char *word)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+
+    return strchr(word, '/') || lpo_path_which(a, word);
+}
+
+int lpo_run_one_rank_find(const char *const *argv, size_t argc, struct lpo_one_rank *out,
+                          struct lpo_err *err)
+{
+    *out = (struct lpo_one_rank){ .launcher = argc ? lpo_path_base(argv[0]) : "" };
+    if (argc && starts_python(argv, argc)) {
+        out->way = LPO_ONE_RANK_PYTHON;
+        return 0;
+    }
+    for (size_t i = 0; argc && i < sizeof words_launchers / sizeof *words_launchers; i++) {
+        const struct words_launcher *l = &words_launchers[i];
+
+        if (strcmp(l->name, out->launcher) != 0)
+            continue;
+        out->way = LPO_ONE_RANK_WORDS;
+        out->at = find_program(l, argv, argc);
+        if (out->at < argc && may_be_program(argv[out->at]))
+            return 0;
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "one rank alone is to be measured, and the program could not be found "
+                        "among the words of %s; put '--' before it, or start lpo in each task: "
+                        "%s … lpo run -- PROGRAM",
+                        l->name, l->name);
+    }
+    return 0;
+}
+
+/* --- the tool in between -------------------------------------------------------------------- */
+
+static const char *for_python(struct lpo_arena *a, int32_t rank, const struct lpo_words *tool)
+{
+    LPO_STR text = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&text, 0);
+
+    lpo_jw_object(&w, NULL);
+    lpo_jw_int(&w, "rank", rank);
+    lpo_run_ranks_launchers_json(&w);
+    lpo_jw_array(&w, "words");
+    for (size_t i = 0; i < tool->len; i++)
+        lpo_jw_text(&w, NULL, tool->at[i]);
+    lpo_jw_end(&w);
+    lpo_jw_end(&w);
+    return lpo_arena_strdup(a, lpo_str_text(&text));
+}
+
+void lpo_run_one_rank_wrap(struct lpo_arena *a, const struct lpo_one_rank *o, int32_t rank,
+                           const struct lpo_words *tool, const struct lpo_words *program,
+                           struct lpo_step *step)
+{
+    struct lpo_words words = { 0 };
+
+    if (o->way == LPO_ONE_RANK_PYTHON) {
+        lpo_run_step_env(a, step, TOOL_VARIABLE, for_python(a, rank, tool));
+        return;
+    }
+    for (size_t i = 0; i < program->len; i++) {
+        if (i == o->at) {
+            lpo_run_words_add(a, &words, lpo_path_program(a));
+            lpo_run_words_add(a, &words, "__rank");
+            lpo_run_words_addf(a, &words, "%d", (int)rank);
+            lpo_run_words_addf(a, &words, "%zu", tool->len);
+            for (size_t k = 0; k < tool->len; k++)
+                lpo_run_words_add(a, &words, tool->at[k]);
+        }
+        lpo_run_words_add(a, &words, program->at[i]);
+    }
+    step->argv = words.at;
+    step->argc = words.len;
+    step->program = 0;
+}
+
+int lpo_run_one_rank_main(int argc, const char *const *argv)
+{
+    int64_t rank = argc > 0 ? lpo_launcher_number(argv[0], LPO_RANK_MAX) : -1;
+    int64_t count = argc > 1 ? lpo_launcher_number(argv[1], argc) : -1;
+    struct lpo_rank own = lpo_launcher_rank();
+    const char *const *words;
+
+    if (rank < 0 || count < 0 || count + 2 >= argc) {
+        fputs("lpo __rank: it is started by lpo run, between a launcher and a program\n", stderr);
+        return 2;
+    }
+    words = argv + 2 + (own.launcher && own.rank == rank ? 0 : count);
+    execvp(words[0], (char *const *)words);
+    fprintf(stderr, "lpo: cannot start '%s': %s\n", words[0], strerror(errno));
+    return errno == ENOENT ? 127 : 126;
+}
