@@ -146,7 +146,7 @@ static struct type expansion(struct parser *m)
 {
     const char *from = m->p;
     size_t at = m->pack_at, len = m->pack_len, count, subs;
-    struct text all = TEXT("");
+    struct text all;
 
     m->pack_at = 0;
     m->pack_len = SIZE_MAX;

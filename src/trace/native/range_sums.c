@@ -132,9 +132,9 @@ static void expire(struct native_thread *t, int64_t now)
 uint32_t lpo_native_sums_path(struct native *n, struct native_thread *t, int64_t start_ns,
                               int64_t end_ns)
 {
-    size_t depth = t->levels.len;
     uint32_t path = LPO_NONE;
     bool all = true;
+    size_t depth;
 
     if (start_ns == end_ns)
         expire(t, start_ns);
