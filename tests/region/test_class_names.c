@@ -42,7 +42,9 @@ static bool has(const struct lpo_json *classes, const char *name)
  * of it was in a list before. "fourth, profiles" is what profiles of LLM programs show: 316 of 324
  * at first sight (97.5 %), and of the 117 names whose function is in no list 111. "fourth,
  * frameworks" has kernels of many engines, 235 of them of functions in no list: 282 of 318
- * (88.7 %). Three and six labels were put right, then the rules were mended. */
+ * (88.7 %). Three and six labels were put right, then the rules were mended. After them "fifth",
+ * kernels of engines and libraries again, 238 of functions in no list: 270 of 304 (88.8 %); five
+ * names that no library has were taken out and 17 labels put right, 287 of 299 (96.0 %). */
 static const struct floor_case {
     const char *name, *file, *list;
     bool sure_only;
@@ -71,6 +73,7 @@ static const struct floor_case {
     { "what profiles of LLM programs show", "classes-fourth.json", "fourth, profiles", false, 323,
       324 },
     { "kernels of many engines", "classes-fourth.json", "fourth, frameworks", false, 315, 318 },
+    { "more of them", "classes-fourth.json", "fifth", false, 297, 299 },
 };
 
 static void check_floor(void **state)

@@ -61,7 +61,10 @@ static const struct lpo_class_rule layer[] = {
     { "_lse_", LPO_CLASS_SOFTMAX, NULL, "chunk_lse_kernel" },
     { "_jsd_", LPO_CLASS_SOFTMAX, NULL, "_jsd_kernel" },
     { "_nll_", LPO_CLASS_SOFTMAX, NULL, "nll_forward_kernel(float*)" },
+    { "_ce_", LPO_CLASS_COPY, "copy", "copy_to_gpu_no_ce_kernel" }, /* a copy engine */
     { "_ce_", LPO_CLASS_SOFTMAX, NULL, "sparse_ce_forward_kernel(float*)" },
+    { "ctcloss", LPO_CLASS_SOFTMAX, NULL,
+      "void at::native::ctc_loss_log_alpha_gpu_kernel<float, long>(int)" },
     { "fusedclassifier", LPO_CLASS_SOFTMAX, NULL, "fused_classifier_kernel5(float*)" },
     /* optimizer; an embedding that updates itself is still an embedding */
     { "^_encoder_forward", LPO_CLASS_INDEXING, NULL, "encoder_forward_kernel3" },
