@@ -208,10 +208,42 @@ static void check(void **state)
     assert_string_equal(lpo_str_text(&text), r->want);
 }
 
+/* A second context of the same device is said; one on another device is not. */
+static void contexts_are_counted(void **unused)
+{
+    static const struct {
+        const char *places;
+        uint64_t more;
+    } cases[] = { { "\0\1\7\0\1\10\1\2\7", 0 }, { "\0\1\7\0\2\7\0\2\10", 1 } };
+
+    (void)unused;
+    for (size_t i = 0; i < 2; i++) {
+        LPO_AUTO(lpo_trace) t = lpo_trace_create();
+        LPO_STR file = { 0 }, gpu = { 0 };
+        uint64_t more = 0;
+
+        lpo_str_add(&file, LPOT_MAGIC);
+        put_u(&file, LPOT_MAJOR, 2);
+        put_u(&file, LPOT_MINOR, 2);
+        put_u(&file, 0, 4);
+        for (int k = 0; k < 3; k++) {
+            lpo_str_addc(&gpu, LPOT_GPU_PLACE);
+            lpo_str_addn(&gpu, cases[i].places + 3 * k, 3);
+        }
+        put_block(&file, LPOT_GPU, &gpu);
+        assert_int_equal(lpo_native_read_bytes(file.at, file.len, t, NULL), 0);
+        for (size_t k = 0; k < t->notes.len; k++)
+            if (strstr(lpo_trace_text(t, t->notes.at[k].text), "CUDA contexts"))
+                more = t->notes.at[k].count;
+        assert_int_equal(more, cases[i].more);
+    }
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, rows, check);
+    UNIT_TEST(&u, contexts_are_counted);
     return unit_run(&u);
 }

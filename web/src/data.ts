@@ -12,7 +12,7 @@ export interface Gap { start_ns: number; at_ns: number; gap_ns: number; cause: s
 export interface Finding { id: string; title: string; where?: string | null; saving_ns: number | null; share: number | null; basis: string; evidence: unknown[]; advice?: string; within_noise?: boolean }
 interface Packed { packed: string }
 export interface Lane { device: string; stream: number; count: number }
-interface Tree extends Packed { names: string[]; count: number; left_out: number }
+interface Tree extends Packed { names: string[]; count: number; left_out: number; colors?: [number, string][] }
 interface Part { launches: number; gpu_ns: number | null }
 export interface Coverage { in_regions: Part; outside: Part; no_launch_record: Part; kernels_without_duration: number; kernels_measured: number; kernels_estimated: number }
 export interface LimitRow {
@@ -39,6 +39,7 @@ export interface Region {
   visits: number | null; host: number; gpu: number; known: boolean; self: number; launches: number; copies: number; bytes: number; idle: number;
   fold: Region | null; members: Region[]; count: number; spread: [number, number, number] | null;
   kernels: { kernel: number; launches: number; ns: number }[];
+  color?: string; // as the program gave it
 }
 
 /** One stream: columns, ordered by start. */
@@ -98,6 +99,7 @@ async function tree(t: Tree, folded: Region[] | null): Promise<Region[]> {
     parent?.children.push(region);
     all.push(region);
   }
+  for (const [row, color] of t.colors ?? []) if (all[row] && /^#[0-9a-f]{6}$/.test(color)) all[row].color = color;
   return all;
 }
 

@@ -134,7 +134,7 @@ export class Icicle {
       const b = el("button", {
         type: "button", role: "treeitem", "aria-level": String(level + 1), tabindex: buttons.length ? "-1" : "0", "data-row": String(r.row),
         "aria-label": `${r.path}${times}, ${this.width[1]} ${this.width[3](this.value(r))}`,
-        style: `left:${x}px;width:${w}px;top:${level * HEIGHT}px;background:hsl(${hue} 62% ${Math.min(88, 70 + 3 * level)}%)`,
+        style: `left:${x}px;width:${w}px;top:${level * HEIGHT}px;background:hsl(${hue} 62% ${Math.min(88, 70 + 3 * level)}%)${r.color && w > 8 ? `;box-shadow:inset 4px 0 ${r.color}` : ""}`,
       }, w > 24 ? r.name + times : "");
       if (!hit) b.classList.add("off");
       b.addEventListener("click", () => { this.go(this.top === r ? r.parent : r); this.box.querySelector<HTMLElement>(`[data-row="${r.row}"]`)?.focus(); });

@@ -16,6 +16,7 @@
  *     folded    the same with regions that differ only in numbers as one line; instead of the row
  *               in `folded` each has the number of its members and their least, median and largest
  *               time. Not there where no region folds.
+ *               Both may have `colors`: [[row, "#rrggbb"], …], as the program gave them.
  *     findings, verdict, cautions, wall, coverage, copies, memsets, notes: as in report.json.
  *     strip     { zero_ns, span_ns, lanes: [{device, name, count}], left_out, packed }: the GPU
  *               operations lane after lane. Per operation: ns since the start of the one before,

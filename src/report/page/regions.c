@@ -11,6 +11,7 @@
 #include "report/doc/doc.h"
 #include "report/page/page.h"
 #include "trace/trace.h"
+#include "util/arena.h"
 #include "util/pack.h"
 #include "util/str.h"
 #include "util/xmalloc.h"
@@ -90,7 +91,8 @@ static bool fits(struct cut *c, double size)
 /* One tree while it is written. */
 struct walk {
     const struct trees *t;
-    struct lpo_record *names;
+    struct lpo_record *names, *colors; /* colors: NULL until a region has one */
+    struct lpo_record *to;
     uint32_t name_count;
     size_t name_bytes;
     struct lpo_str bytes;
@@ -185,6 +187,25 @@ static unsigned kind_of(const struct walk *w, const struct lpo_region_row *r)
     return lpo_region_sum_known(&r->all) ? kind : kind + 4;
 }
 
+/* The colour that the program gave its ranges of this name. */
+static void add_color(struct walk *w, const struct line *l, uint32_t row)
+{
+    const struct lpo_region_tree *tree = w->t->scope->cells->tree;
+    uint32_t node = l->count ? w->t->scope->rows.at[l->members[0]].node : l->sum->node;
+    const struct lpo_region *region = node == LPO_NODE_OUTSIDE ? NULL : &tree->nodes.at[node];
+    const struct lpo_range_look *look =
+        region ? lpo_trace_look(tree->trace, region->name, region->domain) : NULL;
+    struct lpo_record *pair;
+
+    if (!look || !look->has_color)
+        return;
+    if (!w->colors)
+        w->colors = lpo_doc_put_list(w->to, "colors");
+    pair = lpo_doc_put_list(w->colors, NULL);
+    lpo_doc_put_uint(pair, NULL, row);
+    lpo_doc_put_text(pair, NULL, lpo_arena_printf(w->to->arena, "#%06x", look->color));
+}
+
 static int64_t idle_of(const struct trees *t, const struct line *l)
 {
     int64_t ns = 0;
@@ -224,7 +245,7 @@ static void add_line(struct walk *w, const struct line *l, uint32_t back)
 static void put_tree(struct lpo_record *to, const struct trees *t, const struct line *lines,
                      size_t count, uint32_t *shown)
 {
-    struct walk w = { .t = t, .names = lpo_doc_put_list(to, "names") };
+    struct walk w = { .t = t, .names = lpo_doc_put_list(to, "names"), .to = to };
     struct cut cut = find_cut(t, lines, count);
     uint32_t n = 0;
     LPO_STR text = { 0 };
@@ -237,6 +258,7 @@ static void put_tree(struct lpo_record *to, const struct trees *t, const struct 
             !fits(&cut, size_of(t, lines[i].sum)))
             continue;
         add_line(&w, &lines[i], parent == LPO_NONE ? 0 : n - parent);
+        add_color(&w, &lines[i], n);
         shown[i] = n++;
     }
     lpo_doc_put_uint(to, "count", n);

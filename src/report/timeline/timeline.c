@@ -211,13 +211,16 @@ static void add_devices(struct lpo_timeline *b)
     free(rows);
 }
 
-static void add_category(struct lpo_timeline *b, const struct lpo_range *r)
+/* Category and colour. Viewers colour slices by their names; the colour is among the details. */
+static void add_look(struct lpo_timeline *b, const struct lpo_range *r)
 {
     const struct lpo_trace *t = b->a->trace;
     const struct lpo_range_look *look = lpo_trace_look(t, r->name, r->domain);
 
     if (look && look->category != LPO_NONE)
         lpo_doc_figure_note(b->f, "category", lpo_trace_text(t, look->category));
+    if (look && look->has_color)
+        lpo_doc_figure_note(b->f, "color", lpo_arena_printf(b->doc->arena, "#%06x", look->color));
 }
 
 static void add_ranges(struct lpo_timeline *b, enum lpo_range_kind kind)
@@ -241,7 +244,7 @@ static void add_ranges(struct lpo_timeline *b, enum lpo_range_kind kind)
 
             lpo_doc_figure_span(b->f, lane, lpo_trace_text(t, r->name), r->start_ns - b->zero_ns,
                                 lpo_region_range_end(&ends, t, r) - b->zero_ns);
-            add_category(b, r);
+            add_look(b, r);
         }
     }
     lpo_region_ends_free(&ends);

@@ -40,15 +40,14 @@ static uint32_t graph_name(struct native *n, uint64_t graph)
 
 static void on_place(struct native *n, unsigned flags, struct lpo_cursor *c)
 {
-    uint64_t device = lpo_native_get_v(c), stream;
+    uint64_t device = lpo_native_get_v(c), context = lpo_native_get_v(c), stream;
 
     (void)flags;
-    lpo_native_get_v(c); /* the context: one per process and device in practice */
     stream = lpo_native_get_v(c);
     if (!c->bad)
         lpo_vec_push(&n->places,
                      (struct native_place){
-                         (uint32_t)stream,
+                         (uint32_t)stream, (uint32_t)context,
                          lpo_trace_device(n->trace, (int32_t)(device & INT32_MAX), n->rank) });
 }
 

@@ -125,6 +125,24 @@ static void note_missing_footer(struct lpo_trace *t)
     lpo_trace_note(t, 1, "%s", lpo_trace_text(t, text));
 }
 
+/* CUDA contexts beyond the first one of each device. */
+static uint64_t more_contexts(const struct native *n)
+{
+    struct lpo_map_pair contexts = { 0 }, devices = { 0 };
+    uint64_t more = 0;
+
+    for (size_t i = 0; i < n->places.len; i++) {
+        bool fresh, first;
+
+        lpo_map_pair_put(&contexts, n->places.at[i].device, n->places.at[i].context, &fresh);
+        lpo_map_pair_put(&devices, n->places.at[i].device, 0, &first);
+        more += fresh && !first;
+    }
+    lpo_map_pair_free(&contexts);
+    lpo_map_pair_free(&devices);
+    return more;
+}
+
 static void add_notes(struct native *n, uint64_t ignored)
 {
     const struct {
@@ -148,6 +166,8 @@ static void add_notes(struct native *n, uint64_t ignored)
           "GPU operations were summed while the trace was read, because it has more than are kept "
           "one by one: there is no timeline of them, and nothing that follows from one "
           "(" LPO_BUDGET_HINT ")" },
+        { more_contexts(n), "more CUDA contexts than one were used on a GPU: streams of different "
+                            "contexts with the same number are shown as one" },
         { n->unlaunched, "GPU operations have no launch record, so their range is not known" },
         { n->stale_nodes,
           "kernels of CUDA graphs began before they were launched, by CUPTI's times: "

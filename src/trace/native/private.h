@@ -126,6 +126,7 @@ struct native_graph {
 
 struct native_place {
     uint32_t stream;
+    uint32_t context; /* nearly always one per process and device */
     uint16_t device;
 };
 
