@@ -44,7 +44,9 @@ static bool has(const struct lpo_json *classes, const char *name)
  * frameworks" has kernels of many engines, 235 of them of functions in no list: 282 of 318
  * (88.7 %). Three and six labels were put right, then the rules were mended. After them "fifth",
  * kernels of engines and libraries again, 238 of functions in no list: 270 of 304 (88.8 %); five
- * names that no library has were taken out and 17 labels put right, 287 of 299 (96.0 %). */
+ * names that no library has were taken out and 17 labels put right, 287 of 299 (96.0 %). "sixth" is
+ * taken from published profiles as they stand, mostly of unusual engines (121 of functions in no
+ * list): 150 of 166 (90.4 %), and all 45 whose function was in a list. */
 static const struct floor_case {
     const char *name, *file, *list;
     bool sure_only;
@@ -74,6 +76,7 @@ static const struct floor_case {
       324 },
     { "kernels of many engines", "classes-fourth.json", "fourth, frameworks", false, 315, 318 },
     { "more of them", "classes-fourth.json", "fifth", false, 297, 299 },
+    { "profiles of unusual engines", "classes-fourth.json", "sixth", false, 158, 166 },
 };
 
 static void check_floor(void **state)

@@ -83,6 +83,10 @@ static const struct shape_case {
     { "candle's index_select", "is_u32_bf16", LPO_CLASS_INDEXING },
     { "an operation, but no type behind it", "bmul_x32", LPO_CLASS_OTHER },
     { "two letters, but no type behind them", "is_ready_kernel", LPO_CLASS_OTHER },
+    { "Triton's marks of divisors", "triton_poi_fused_clone_1_0d1d2de", LPO_CLASS_COPY },
+    { "CuTe DSL, only types", "kernel_cutlass_device_kernel_tensorptrbf16gmemo96div85121_cutlas",
+      LPO_CLASS_OTHER },
+    { "how rows are found, not what is done", "_indexed_gate_kernel", LPO_CLASS_ELEMENTWISE },
     { "FBGEMM is a library", "_fbgemm_silu_mul_quant", LPO_CLASS_ELEMENTWISE },
     { "FBGEMM's product", "_fbgemm_grouped_gemm_fp8_rowwise", LPO_CLASS_GEMM },
 };

@@ -108,6 +108,15 @@ static struct lpo_class_decision by_rule(const struct lpo_class_rule *r)
              : (struct lpo_class_decision){ LPO_CLASS_OTHER, NULL };
 }
 
+/* A module may say what its class does not, and constants what a function does not. The types that
+ * follow a class are only types. */
+static struct lpo_kernel_span around(struct lpo_kernel_span function, struct lpo_kernel_span chosen)
+{
+    if (chosen.at > function.at)
+        function.len = (size_t)(chosen.at - function.at) + chosen.len;
+    return function;
+}
+
 static struct lpo_class_decision decide(const struct lpo_kernel_parts *parts)
 {
     LPO_STR function = { 0 }, scope = { 0 }, arguments = { 0 }, whole = { 0 };
@@ -133,8 +142,8 @@ static struct lpo_class_decision decide(const struct lpo_kernel_parts *parts)
     }
     if (!r)
         r = first_rule(lpo_region_class_leftovers, function.at);
-    if (!r && chosen.len < parts->function.len) { /* a module may say what its class does not */
-        lpo_region_kernel_words(parts->function, &whole);
+    if (!r && chosen.len < parts->function.len) {
+        lpo_region_kernel_words(around(parts->function, chosen), &whole);
         r = by_name(whole.at);
     }
     return by_rule(r);

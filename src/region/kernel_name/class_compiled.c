@@ -141,9 +141,18 @@ static const struct op_name *op_here(const char *words, size_t *len)
     return best;
 }
 
+/* Older versions of Triton put behind a name which arguments can be divided by 16: "_0d1d2de". */
+static bool is_divisor_mark(const char *word)
+{
+    size_t len = strcspn(word, "_");
+
+    return len <= 2 && strspn(word, "cde") == len;
+}
+
 /* All that these operators do, "add_clone_3_": a set of enum op. */
 static unsigned ops_of(const char *words)
 {
+    bool after_number = false;
     unsigned all = 0;
 
     while (*words && strncmp(words, "0_x", 3) != 0) { /* a hash ends Myelin's */
@@ -153,8 +162,9 @@ static unsigned ops_of(const char *words)
 
         if (op)
             all |= op->op;
-        else if (!isdigit((unsigned char)*words))
+        else if (!isdigit((unsigned char)*words) && !(after_number && is_divisor_mark(words)))
             all |= OP_COMPUTES;
+        after_number = isdigit((unsigned char)*words);
         if (!op)
             len = end ? (size_t)(end - words) : strlen(words);
         words += len + (words[len] == '_');

@@ -176,6 +176,7 @@ static const struct lpo_class_rule leftovers[] = {
     { "_swap_", LPO_CLASS_COPY, NULL, "swap_kernel(float*)" },
     { "_store_", LPO_CLASS_COPY, NULL, "store_kernel(float*)" },
     { "_append_", LPO_CLASS_COPY, NULL, "append_kernel(float*)" },
+    { "_save_", LPO_CLASS_COPY, NULL, "_save_partial_states_kernel" },
     { "_insert_", LPO_CLASS_COPY, NULL, "insert_kernel(float*)" },
     { "_extract", LPO_CLASS_COPY, NULL, "extract_kernel(float*)" },
     { "unfold", LPO_CLASS_COPY, NULL, "unfold_kernel(float*)" },
@@ -213,6 +214,7 @@ static const struct lpo_class_rule leftovers[] = {
     { "_gated_", LPO_CLASS_ELEMENTWISE, NULL, "fused_gated_kernel(float*)" },
     { "_inplace_", LPO_CLASS_ELEMENTWISE, NULL, "inplace_kernel(float*)" },
     { "_ema_", LPO_CLASS_ELEMENTWISE, NULL, "ema_kernel(float*)" },
+    { "_indexed_", LPO_CLASS_INDEXING, NULL, "indexed_rows_kernel(float*)" },
 };
 
 const struct lpo_class_rules lpo_region_class_scopes = RULES(scopes);
