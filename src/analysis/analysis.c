@@ -390,7 +390,7 @@ const struct lpo_ranks_steps *lpo_analysis_rank_steps(const struct lpo_analysis 
     const struct lpo_program_steps *steps = lpo_analysis_steps(a);
 
     if (!a->memo->has_rank_steps && steps)
-        a->memo->rank_steps = lpo_ranks_steps_create(a->trace, steps, lpo_analysis_ranks(a));
+        a->memo->rank_steps = lpo_ranks_steps_create(a->tree, steps, lpo_analysis_ranks(a));
     a->memo->has_rank_steps = true;
     return a->memo->rank_steps;
 }

@@ -218,6 +218,79 @@ class Ranks(LpoCase):
         self.assertEqual([r["offset_ns"] for r in ranks["rows"]], offsets)
         self.assertEqual((ranks["matched_collectives"], ranks["complete_collectives"]), (120, 0))
 
+    def gpipe(self, stages: int, batches: int, steps: int, named: str = "ProfilerStep#%", kind: bool = True) -> tuple[list[dict], dict]:
+        """All stages forward, then all backward; a receive runs from when its stage is free until the data comes. Truth by counting
+        what is busy moment by moment: every time is a whole number of ticks."""
+        rng, tick = random.Random(4), 10_000
+        offsets = [0] + [rng.randrange(-HOUR, HOUR) for _ in range(stages - 1)]
+        events: list[list[dict]] = [[] for _ in range(stages)]
+        work: list[list[tuple[int, int]]] = [[] for _ in range(stages)]  # ticks
+        comm: list[list[tuple[int, int]]] = [[] for _ in range(stages)]
+        now, correlation, begins = 100, 0, []
+
+        def put(r: int, name: str, start: int, end: int, **args) -> None:
+            nonlocal correlation
+            correlation += 1
+            (comm if args else work)[r].append((start, end))
+            events[r] += make_ranks.kernel(name, start * tick + offsets[r], end * tick + offsets[r], 20 if args else 7, correlation, **args)
+
+        def send(a: int, b: int, ready: int, free: int) -> int:
+            """`a` has the data at `ready`, `b` waits since `free`; the moment at which `b` has it"""
+            end = max(ready, free) + 1
+            for r, start, name, peer in ((a, ready, "send", b), (b, free, "recv", a)):
+                put(r, "ncclDevKernel_SendRecv(ncclDevComm*)", start, end, **({
+                    "Collective name": name, "In msg nelems": 4096, "Out msg nelems": 4096, "Group size": stages, "dtype": "Float", "Process Group Name": "pp",
+                    "Dst Rank" if name == "send" else "Src Rank": peer} if kind else {"x": 1}))
+            return end
+
+        for step in range(steps):
+            begins.append(now)
+            free = [now] * stages
+            for way in (1, -1):
+                order = list(range(stages))[::way]
+                has = {}
+                for m in range(batches):
+                    for r in order:
+                        at = free[r] if r == order[0] else send(r - way, r, has[r - way, m], free[r])
+                        long = rng.randrange(9, 12)
+                        put(r, "compute_kernel(float*)", at, at + long)
+                        free[r] = has[r, m] = at + long
+            now = max(max(free), max(e for c in comm for _, e in c)) + 3
+        for r in range(stages):
+            for i, begin in enumerate(begins):
+                end = begins[i + 1] if i + 1 < steps else now
+                events[r].append({"ph": "X", "cat": "user_annotation", "name": named.replace("%", str(i)), "pid": 7, "tid": 7,
+                                  "ts": (begin * tick - 6000 + offsets[r]) / 1000, "dur": ((end - begin) * tick - 1) / 1000})
+        last = max(e for all_ in (work, comm) for c in all_ for _, e in c)
+        truth = {}
+        for r in range(stages):
+            busy = {t for a, b in work[r] for t in range(a, b)}
+            both = busy | {t for a, b in comm[r] for t in range(a, b)}
+            ends = begins[1:] + [last]
+            truth[r] = {"bubble_ns": [tick * sum(t not in busy for t in range(a, b)) for a, b in zip(begins, ends)],
+                        "idle_ns": tick * sum(t not in both for t in range(begins[0], last)), "step_ns": tick * (last - begins[0])}
+        return [{"distributedInfo": {"rank": r, "world_size": stages}, "deviceProperties": [{"id": 0, "name": "H100"}],
+                 "traceEvents": events[r]} for r in range(stages)], truth
+
+    def test_bubbles_of_a_pipeline(self) -> None:
+        traces, truth = self.gpipe(4, 8, 12)
+        steps = self.report(traces)["rank_steps"]
+        self.assertEqual(sorted(b["rank"] for b in steps["bubbles"]), [0, 1, 2, 3])
+        for b in steps["bubbles"]:
+            want = truth[b["rank"]]
+            self.assertEqual((b["steps"], b["step_ns"], b["bubble_ns"], b["idle_ns"], b["waiting_ns"]),
+                             (12, want["step_ns"], sum(want["bubble_ns"]), want["idle_ns"], sum(want["bubble_ns"]) - want["idle_ns"]))
+            self.assertAlmostEqual(b["share"], b["bubble_ns"] / b["step_ns"], 12)
+        self.assertEqual([b["share"] for b in steps["bubbles"]], sorted((b["share"] for b in steps["bubbles"]), reverse=True))
+        for r, row in enumerate(steps["rows"]):
+            self.assertEqual(row["bubble_ns"], truth[r]["bubble_ns"])
+
+    def test_nothing_is_said_about_bubbles_without_sends(self) -> None:
+        traces, _ = self.gpipe(4, 4, 12, kind=False)  # kernels named SendRecv: an all-to-all looks the same
+        steps = self.report(traces)["rank_steps"]
+        self.assertNotIn("bubbles", steps)
+        self.assertNotIn("bubble_ns", steps["rows"][0])
+
     def test_groups_that_are_joined_by_sends_alone(self) -> None:
         """two stages of two ranks: all-reduce within a stage, sends between them"""
         traces, offsets = self.pipeline()

@@ -138,8 +138,8 @@ export interface HeatCell { steps: number; ns: (number | null)[] }
 export async function rankSteps(d: RankSteps): Promise<HeatCell[]> {
   const r = await unpack(d.packed), cells: HeatCell[] = [];
   for (let i = 0; i < d.ranks.length * d.columns.length; i++) {
-    const steps = r.next(), onGpu = r.next();
-    cells.push({ steps, ns: d.parts.map((_, part) => (part === 0 ? steps : onGpu) ? r.signed() : null) });
+    const steps = r.next(), onGpu = r.next(), bubbles = r.next();
+    cells.push({ steps, ns: d.parts.map((_, part) => (part === 0 ? steps : part === d.parts.length - 1 ? bubbles : onGpu) ? r.signed() : null) });
   }
   return cells;
 }

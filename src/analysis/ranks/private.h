@@ -61,4 +61,11 @@ uint32_t lpo_ranks_align(struct lpo_ranks *r, ranks_families *families);
 void lpo_ranks_arrivals(const struct lpo_region_tree *tree, struct lpo_ranks *r,
                         const ranks_families *families, uint32_t instances);
 
+/* bubbles.c: of the ranks that send and receive; `rows` and `places` are of each step. */
+struct lpo_program_steps;
+struct lpo_ranks_steps;
+void lpo_ranks_bubbles_add(const struct lpo_region_tree *tree, const struct lpo_program_steps *in,
+                           const struct lpo_ranks *clocks, const uint32_t *rows,
+                           const uint32_t *places, struct lpo_ranks_steps *out);
+
 int64_t lpo_ranks_median(int64_t *values, size_t count); /* sorts; 0 of none */

@@ -6,6 +6,7 @@
 #include "analysis/ranks/private.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/steps/steps.h"
+#include "region/tree.h"
 #include "trace/trace.h"
 #include "util/xmalloc.h"
 
@@ -25,9 +26,9 @@ struct build {
 
 const char *lpo_ranks_step_part_name(enum lpo_rank_step_part part)
 {
-    static const char *const names[LPO_RANK_STEP_PARTS] = { "wall", "compute",
-                                                            "exposed communication",
-                                                            "exposed copies", "idle" };
+    static const char *const names[LPO_RANK_STEP_PARTS] = {
+        "wall", "compute", "exposed communication", "exposed copies", "idle", "pipeline bubble"
+    };
 
     return names[part];
 }
@@ -252,7 +253,7 @@ static size_t values_of(const struct lpo_ranks_steps *s, size_t column,
     for (size_t i = 0; i < s->ranks.len; i++) {
         const struct lpo_rank_step *cell = lpo_ranks_steps_cell(s, i, column);
 
-        if (part == LPO_RANK_STEP_WALL ? cell->steps : cell->on_gpu)
+        if (lpo_ranks_step_known(cell, part))
             out[n++] = lpo_ranks_step_mean(cell, part);
     }
     return n;
@@ -294,11 +295,11 @@ static void judge(struct lpo_ranks_steps *s)
     free(room);
 }
 
-struct lpo_ranks_steps *lpo_ranks_steps_create(const struct lpo_trace *t,
+struct lpo_ranks_steps *lpo_ranks_steps_create(const struct lpo_region_tree *tree,
                                                const struct lpo_program_steps *steps,
                                                const struct lpo_ranks *clocks)
 {
-    struct build b = { .t = t, .in = steps, .clocks = clocks };
+    struct build b = { .t = tree->trace, .in = steps, .clocks = clocks };
     LPO_AUTO(lpo_ranks_steps) out = lpo_xcalloc(1, sizeof *out);
     struct lpo_ranks_steps *done = NULL;
 
@@ -312,6 +313,8 @@ struct lpo_ranks_steps *lpo_ranks_steps_create(const struct lpo_trace *t,
         place(&b);
         add_columns(&b);
         add_cells(&b);
+        if (clocks)
+            lpo_ranks_bubbles_add(tree, steps, clocks, b.rows, b.places, out);
         judge(out);
         done = out;
         out = NULL;
@@ -329,6 +332,7 @@ void lpo_ranks_steps_destroy(struct lpo_ranks_steps *s)
         return;
     lpo_vec_free(&s->ranks);
     lpo_vec_free(&s->columns);
+    lpo_vec_free(&s->bubbles);
     free(s->cells);
     free(s);
 }

@@ -211,6 +211,7 @@ static void take_parts(struct build *b)
             continue;
         x->device = p->device;
         x->gpu_ns = p->end_ns - p->start_ns;
+        x->gpu_start_ns = p->start_ns;
         x->compute_ns = p->compute.ns;
         x->exposed_communication_ns = p->with_communication.ns - p->compute.ns;
         x->exposed_copy_ns = p->all.ns - p->with_communication.ns;

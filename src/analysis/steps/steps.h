@@ -42,7 +42,8 @@ struct lpo_program_step {
     uint16_t device;  /* whose GPU part it is; UINT16_MAX: nothing was launched */
     struct lpo_step_facts facts;
     int64_t start_ns, wall_ns, host_ns;
-    int64_t gpu_ns; /* span of the GPU part */
+    int64_t gpu_ns;       /* span of the GPU part */
+    int64_t gpu_start_ns; /* where it begins */
     int64_t compute_ns, exposed_communication_ns, exposed_copy_ns, idle_ns; /* its parts */
     uint64_t operations, graph_operations;
     bool slow; /* far above the others of its group */

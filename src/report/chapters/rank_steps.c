@@ -27,13 +27,22 @@ static const struct lpo_column columns[] = {
     { "odd", "Above the others", LPO_CELL_TEXT, NULL },
 };
 
+static const struct lpo_column bubble_columns[] = {
+    { "rank", "Rank", LPO_CELL_COUNT, NULL },
+    { "step_ns", "Step", LPO_CELL_NS, NULL },
+    { "bubble_ns", "Bubble", LPO_CELL_NS, NULL },
+    { "share", "Of the step", LPO_CELL_PERCENT, NULL },
+    { "idle_ns", "Idle", LPO_CELL_NS, NULL },
+    { "waiting_ns", "In sends and receives", LPO_CELL_NS, NULL },
+};
+
 static const enum lpo_rank_step_part shown[] = { LPO_RANK_STEP_WALL, LPO_RANK_STEP_COMPUTE,
                                                  LPO_RANK_STEP_COMMUNICATION, LPO_RANK_STEP_IDLE };
 
 /* In the order of enum lpo_rank_step_part. */
-static const char *const keys[LPO_RANK_STEP_PARTS] = { "wall_ns", "compute_ns",
-                                                       "exposed_communication_ns",
-                                                       "exposed_copy_ns", "idle_ns" };
+static const char *const keys[LPO_RANK_STEP_PARTS] = {
+    "wall_ns", "compute_ns", "exposed_communication_ns", "exposed_copy_ns", "idle_ns", "bubble_ns"
+};
 
 /* "12", or "12 to 15" of a column of several. */
 static const char *step_text(struct lpo_arena *a, const struct lpo_rank_step_column *c)
@@ -139,6 +148,33 @@ static void add_figure(struct lpo_doc *doc, const struct lpo_ranks_steps *s)
     }
 }
 
+/* Means of one step. */
+static void add_bubbles(struct lpo_doc *doc, const struct lpo_ranks_steps *s)
+{
+    struct lpo_table *t;
+
+    if (!s->bubbles.len)
+        return;
+    lpo_doc_paragraph(doc, "These ranks send to each other as stages of a pipeline do. A bubble is "
+                           "the part of a step, from its first GPU operation on any rank to that "
+                           "of the next, in which a rank is idle or only sends and receives.");
+    t = lpo_doc_table(doc, "bubbles", "Pipeline bubbles, of one step", bubble_columns,
+                      COUNT(bubble_columns));
+    for (size_t i = 0; i < s->bubbles.len && i < MOST_ROWS; i++) {
+        const struct lpo_rank_bubble *b = &s->bubbles.at[i];
+        int64_t steps = (int64_t)b->steps;
+
+        lpo_doc_row_count(t, (uint64_t)b->rank);
+        lpo_doc_row_ns(t, b->step_ns / steps);
+        lpo_doc_row_ns(t, b->bubble_ns / steps);
+        lpo_doc_row_share(t, (double)b->bubble_ns, (double)b->step_ns);
+        lpo_doc_row_ns(t, b->idle_ns / steps);
+        lpo_doc_row_ns(t, b->waiting_ns / steps);
+    }
+    if (s->bubbles.len > MOST_ROWS)
+        t->total_rows = s->bubbles.len;
+}
+
 void lpo_report_chapter_rank_steps(struct lpo_doc *doc, const struct lpo_source *source)
 {
     const struct lpo_ranks_steps *s = lpo_analysis_rank_steps(source->analysis);
@@ -160,13 +196,14 @@ void lpo_report_chapter_rank_steps(struct lpo_doc *doc, const struct lpo_source 
     if (s->columns.len > MOST_ROWS)
         t->total_rows = s->columns.len;
     free(places);
+    add_bubbles(doc, s);
 }
 
 static void put_column(struct lpo_record *to, const struct lpo_rank_step_column *c)
 {
     lpo_doc_put_int(to, "first", c->first);
     lpo_doc_put_int(to, "last", c->last);
-    for (size_t i = 0; i < LPO_RANK_STEP_PARTS; i++)
+    for (size_t i = 0; i < LPO_RANK_STEP_BUBBLE; i++)
         lpo_doc_put_int(to, keys[i], c->median_ns[i]);
     lpo_doc_put_int_if(to, "odd_rank", c->odd_rank >= 0, c->odd_rank);
     lpo_doc_put_text(to, "odd_part",
@@ -183,14 +220,13 @@ static void put_row(const void *ctx, size_t row, struct lpo_record *to)
     list = lpo_doc_put_list(to, "steps");
     for (size_t k = 0; k < s->columns.len; k++)
         lpo_doc_put_uint(list, NULL, lpo_ranks_steps_cell(s, row, k)->steps);
-    for (size_t part = 0; part < LPO_RANK_STEP_PARTS; part++) {
+    for (size_t part = 0; part < (s->bubbles.len ? LPO_RANK_STEP_PARTS : LPO_RANK_STEP_BUBBLE);
+         part++) {
         list = lpo_doc_put_list(to, keys[part]);
         for (size_t k = 0; k < s->columns.len; k++) {
             const struct lpo_rank_step *cell = lpo_ranks_steps_cell(s, row, k);
 
-            lpo_doc_put_int_if(list, NULL,
-                               part == LPO_RANK_STEP_WALL ? cell->steps > 0 : cell->on_gpu > 0,
-                               cell->ns[part]);
+            lpo_doc_put_int_if(list, NULL, lpo_ranks_step_known(cell, part) > 0, cell->ns[part]);
         }
     }
 }
@@ -212,4 +248,20 @@ void lpo_report_put_rank_steps(struct lpo_record *to, const struct lpo_analysis 
     for (size_t i = 0; i < s->columns.len; i++)
         put_column(lpo_doc_put_record(list, NULL), &s->columns.at[i]);
     lpo_doc_put_stream(all, "rows", s->ranks.len, put_row, s);
+    if (!s->bubbles.len)
+        return;
+    list = lpo_doc_put_list(all, "bubbles");
+    for (size_t i = 0; i < s->bubbles.len; i++) {
+        const struct lpo_rank_bubble *b = &s->bubbles.at[i];
+        struct lpo_record *one = lpo_doc_put_record(list, NULL);
+
+        lpo_doc_put_int(one, "rank", b->rank);
+        lpo_doc_put_uint(one, "steps", b->steps);
+        lpo_doc_put_int(one, "step_ns", b->step_ns);
+        lpo_doc_put_int(one, "bubble_ns", b->bubble_ns);
+        lpo_doc_put_int(one, "idle_ns", b->idle_ns);
+        lpo_doc_put_int(one, "waiting_ns", b->waiting_ns);
+        lpo_doc_put_measure(one, "share",
+                            lpo_measure_measured((double)b->bubble_ns / (double)b->step_ns));
+    }
 }

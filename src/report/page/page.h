@@ -33,8 +33,9 @@
  *               "trace", else the first point of all charts with that clock.
  *     stages    [{name, at_ns, ns}]: when stages ran, from the zero of the clock "unix".
  *     rank_steps   { ranks: [...], columns: [[first, last], …], parts: [...], packed }: ranks ×
- *               steps. Per cell, rank after rank: steps (0: none), of them with GPU work (0: wall
- *               time alone follows, where there are steps), then ns of each part, of one step.
+ *               steps. Per cell, rank after rank: steps (0: none), of them with GPU work, of them
+ *               with a known bubble; then ns of each part of one step that is known: the first by
+ *               steps, the last by bubbles, the others by GPU work.
  *
  * `packed` is util/pack.h's text. Bounds keep a page below 5 MB, whatever the trace. */
 #pragma once

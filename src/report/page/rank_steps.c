@@ -35,8 +35,9 @@ void lpo_page_put_rank_steps(struct lpo_record *to, const struct lpo_analysis *a
 
         lpo_pack_add(&bytes, cell->steps);
         lpo_pack_add(&bytes, cell->on_gpu);
+        lpo_pack_add(&bytes, cell->bubbles);
         for (int part = 0; part < LPO_RANK_STEP_PARTS; part++)
-            if (part == LPO_RANK_STEP_WALL ? cell->steps : cell->on_gpu)
+            if (lpo_ranks_step_known(cell, part))
                 lpo_pack_add_signed(&bytes, lpo_ranks_step_mean(cell, part));
     }
     lpo_pack_text(&text, lpo_str_text(&bytes), bytes.len);
