@@ -57,7 +57,7 @@ static void share_out(const struct lpo_table *t, struct lpo_writer_layout *l, si
                 again = true;
             }
     }
-    for (size_t c = 0; c < l->columns; c++)
+    for (size_t c = 0; left && c < l->columns; c++)
         if (wanted[c])
             l->widths[c] = room / left > LEAST ? room / left : LEAST;
     free(wanted);
