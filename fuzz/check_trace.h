@@ -113,6 +113,10 @@ static inline void check_trace(const struct lpo_trace *t)
     for (size_t i = 0; i < t->ops.len; i++)
         insist(t->ops.at[i].thread < t->threads.len && t->ops.at[i].name < names &&
                t->ops.at[i].end_ns >= t->ops.at[i].start_ns);
+    for (size_t i = 0; i < t->captured_launches.len; i++)
+        insist(t->captured_launches.at[i].thread < t->threads.len &&
+               t->captured_launches.at[i].graph < t->captured_graphs &&
+               t->captured_launches.at[i].end_ns >= t->captured_launches.at[i].start_ns);
     for (size_t i = 0; i < t->op_links.len; i++)
         insist(t->op_links.at[i].forward < t->ops.len && t->op_links.at[i].backward < t->ops.len &&
                (i == 0 || t->op_links.at[i - 1].backward <= t->op_links.at[i].backward));

@@ -84,8 +84,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
         return lpo_fail(err, LPO_E_USAGE, "no trace is given; usage: lpo operators DIR|FILE…");
     rc = lpo_cli_writer_from_args(args, &writer, err);
     if (rc == 0)
-        rc = lpo_cli_traces_open(app, args, LPO_SKIP_METRICS | LPO_SKIP_CALLS | LPO_SKIP_RANGES,
-                                 NULL, &traces, err);
+        rc = lpo_cli_traces_open(app, args, LPO_SKIP_METRICS | LPO_SKIP_CALLS, NULL, &traces, err);
     if (rc == 0)
         rc = read_rules(args, traces, err);
     return rc < 0 ? rc : show(app, args, traces, writer, err);

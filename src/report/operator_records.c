@@ -161,6 +161,7 @@ static void put_replays(struct lpo_record *to, const struct lpo_operator_replays
     lpo_doc_put_uint(r, "joined_launches", p->joined_launches);
     lpo_doc_put_uint(r, "joined_kernels", p->joined_kernels);
     lpo_doc_put_int(r, "joined_gpu_ns", p->joined_ns);
+    lpo_doc_put_uint(r, "captured_launches", p->captured_launches);
     lpo_doc_put_uint(r, "ambiguous_launches", p->ambiguous_launches);
 }
 
@@ -292,6 +293,29 @@ static void add_replayed_rows(struct lpo_doc *doc, const struct lpo_analysis *a,
         table->total_rows = count;
 }
 
+static void add_replay_notes(struct lpo_doc *doc, const struct lpo_operator_replays *r)
+{
+    lpo_doc_note(doc, LPO_NOTE_INFO,
+                 "%.1f %% of the time of kernels in CUDA graphs is joined with operators%s%s",
+                 r->ns > 0 ? 100.0 * (double)r->joined_ns / (double)r->ns : 0,
+                 r->captured_launches < r->joined_launches
+                     ? " that ran the same kernels outside of graphs"
+                     : "",
+                 r->joined_kernels ? ""
+                                   : "; give the trace of the capture beside this one, with its "
+                                     "warm-up where there is one");
+    if (r->captured_launches)
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "%llu of %llu launches of graphs are joined with a capture by the number and "
+                     "order of kernels: nothing else says which kernel is of which operator",
+                     (unsigned long long)r->captured_launches, (unsigned long long)r->launches);
+    if (r->ambiguous_launches)
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "%llu of %llu launches of graphs fit several operators or shapes and are not "
+                     "joined; give only the trace that captured the same batch size",
+                     (unsigned long long)r->ambiguous_launches, (unsigned long long)r->launches);
+}
+
 void lpo_report_add_replays(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
 {
     const struct lpo_operators *ops = lpo_analysis_operators(a, true);
@@ -310,11 +334,5 @@ void lpo_report_add_replays(struct lpo_doc *doc, const struct lpo_analysis *a, s
         add_replayed_rows(doc, a, rows, count, most);
     }
     free(rows);
-    lpo_doc_note(doc, LPO_NOTE_INFO,
-                 "%.1f %% of the time of kernels in CUDA graphs is joined with operators that ran "
-                 "the same kernels outside of graphs%s",
-                 r->ns > 0 ? 100.0 * (double)r->joined_ns / (double)r->ns : 0,
-                 r->joined_kernels ? ""
-                                   : "; give the trace of the capture, with its warm-up, beside "
-                                     "this one");
+    add_replay_notes(doc, r);
 }

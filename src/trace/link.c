@@ -16,7 +16,8 @@ struct link {
     uint32_t row;
     uint32_t next; /* same id, another process; LPO_NONE */
     uint16_t process;
-    bool graph, launched;
+    uint8_t kind; /* enum lpo_call_kind */
+    bool launched;
 };
 
 struct lpo_trace_links {
@@ -106,7 +107,7 @@ void lpo_trace_links_call(struct lpo_trace_links *l, int64_t correlation,
         at = l->links.at[at].next;
         k = &l->links.at[at];
     }
-    k->graph |= call->graph;
+    k->kind |= call->kind;
     if (k->start_ns == LPO_NO_TIME || outer(call, k)) {
         k->start_ns = call->start_ns;
         k->end_ns = call->end_ns;
@@ -147,7 +148,7 @@ static void join(struct lpo_trace_links *l, struct lpo_trace *t, uint32_t head,
     }
     op->launch = k->row;
     op->process = k->process;
-    if (k->graph)
+    if (k->kind & LPO_CALL_GRAPH)
         op->flags |= LPO_GPU_OP_GRAPH;
 }
 
@@ -159,4 +160,16 @@ void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t)
     for (size_t i = 0; i < l->waiting.len; i++)
         if (l->waiting.at[i] != LPO_NONE)
             join(l, t, l->waiting.at[i], &t->gpu_ops.at[l->first_op + i]);
+}
+
+void lpo_trace_links_idle(const struct lpo_trace_links *l,
+                          void (*take)(void *ctx, const struct lpo_call *call), void *ctx)
+{
+    for (size_t i = 0; i < l->links.len; i++) {
+        const struct link *k = &l->links.at[i];
+
+        if (!k->launched && k->start_ns != LPO_NO_TIME && k->kind & LPO_CALL_KERNEL)
+            take(ctx, &(struct lpo_call){ k->start_ns, k->end_ns, k->thread, k->process, k->kind,
+                                          k->row });
+    }
 }

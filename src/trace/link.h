@@ -15,12 +15,17 @@
 struct lpo_trace;
 struct lpo_trace_links;
 
+enum lpo_call_kind {
+    LPO_CALL_GRAPH = 1,  /* it launches a graph */
+    LPO_CALL_KERNEL = 2, /* it launches a kernel */
+};
+
 /* A host call with a correlation id. */
 struct lpo_call {
     int64_t start_ns, end_ns;
     uint32_t thread;
     uint16_t process; /* calls of two processes under one id stay apart */
-    uint8_t graph;    /* it launches a graph */
+    uint8_t kind;     /* enum lpo_call_kind; 0: any other */
     uint32_t path;    /* as in struct lpo_launch */
 };
 
@@ -43,5 +48,9 @@ void lpo_trace_links_op(struct lpo_trace_links *l, uint32_t op, int64_t correlat
 /* Sets the launch of every row that lpo_trace_links_op() was called for, LPO_NONE where no call was
  * seen, and its process. Calls without a GPU operation do not become launches. Where two processes
  * used one id, the operation takes the call that began last before it. The last thing that is done
- * with the table: it only needs to be destroyed afterwards. */
+ * with the table but lpo_trace_links_idle(): it only needs to be destroyed afterwards. */
 void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t);
+
+/* After that: each call that launched a kernel, but no GPU operation came of it. */
+void lpo_trace_links_idle(const struct lpo_trace_links *l,
+                          void (*take)(void *ctx, const struct lpo_call *call), void *ctx);

@@ -76,6 +76,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_vec_free(&t->ops);
     lpo_vec_free(&t->op_args);
     lpo_vec_free(&t->op_links);
+    lpo_vec_free(&t->captured_launches);
     lpo_vec_free(&t->stacks);
     lpo_vec_free(&t->frames);
     lpo_vec_free(&t->shapes);

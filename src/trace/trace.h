@@ -153,6 +153,15 @@ struct lpo_capture {
     uint32_t path;   /* as that of a launch */
 };
 
+/* A launch of a kernel that became a node of a CUDA graph instead of running, as the source itself
+ * recorded it: nothing says which node it became but the order of them. */
+struct lpo_captured_launch {
+    lpo_event_ns start_ns, end_ns;
+    uint32_t thread; /* into threads */
+    uint32_t graph;  /* a number for each capture of the trace, in order of thread and time */
+    uint32_t kernel; /* name; LPO_NONE: the source does not say */
+};
+
 enum lpo_range_kind {
     LPO_PUSH_POP,
     LPO_START_END,
@@ -440,6 +449,8 @@ struct lpo_trace {
     LPO_VEC(struct lpo_python_call) python;
     uint64_t python_unread; /* such calls that the source has and nobody asked for */
     LPO_VEC(struct lpo_capture) captures;
+    LPO_VEC(struct lpo_captured_launch) captured_launches; /* of each file: by graph and time */
+    uint32_t captured_graphs;
     LPO_VEC(struct lpo_mark) marks;
     LPO_VEC(struct lpo_range_number) range_numbers;
     LPO_VEC(struct lpo_number) numbers;

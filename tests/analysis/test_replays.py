@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`lpo operators CAPTURE REPLAY`: kernels of CUDA graphs get the operators of the warm-up in another file. Every number is
-worked out by hand. As TAP."""
+"""`lpo operators CAPTURE REPLAY`: kernels of CUDA graphs get the operators of the warm-up, or of the capture, in another file.
+Every number is worked out by hand. As TAP."""
 from __future__ import annotations
 
 import json
@@ -48,6 +48,17 @@ def replays(times, *calls):
     return events
 
 
+def capture(*calls, at=5000, names=False):
+    """Launches that did not run, between the calls that begin and end a capture."""
+    events = [launch(at, at, "cudaStreamBeginCapture")]
+    for i, (name, k, dims, _) in enumerate(calls):
+        call = launch(at + 10 + 10 * i, at + i + 1)
+        if names:
+            call["args"]["kernel"] = k
+        events += [operator(name, at + 9 + 10 * i, dims), call]
+    return events + [launch(at + 10 + 10 * len(calls), at + 900, "cudaStreamEndCapture")]
+
+
 class ReplaysCase(LpoCase):
     def operators(self, first, *others):
         files = []
@@ -63,7 +74,7 @@ class ReplaysCase(LpoCase):
     def test_a_graph_gets_the_operators_of_its_warm_up(self) -> None:
         ops, replays_, files = self.operators(warm_up(MM, ADD), replays(3, MM, ADD))
         self.assertEqual(replays_, {"launches": 3, "kernels": 6, "gpu_ns": 3 * 9000, "joined_launches": 3, "joined_kernels": 6,
-                                    "joined_gpu_ns": 3 * 9000, "ambiguous_launches": 0})
+                                    "joined_gpu_ns": 3 * 9000, "captured_launches": 0, "ambiguous_launches": 0})
         mm = ops["aten::mm"]
         self.assertEqual((mm["calls"], mm["gpu_ns_total"], mm["flops"]), (1, 50000, 2 * 4 * 8 * 16))  # as without graphs
         self.assertEqual({k: mm["replayed"][k] for k in ("calls", "gpu_ns_self", "gpu_ns_total")},
@@ -93,6 +104,56 @@ class ReplaysCase(LpoCase):
     def test_one_file_may_have_both_and_a_part_of_the_warm_up_is_enough(self) -> None:
         late = [e | {"ts": e["ts"] + 5000} for e in replays(1, ADD, MM)]
         _, replays_, _ = self.operators(warm_up(MM, ADD, MM, ADD) + late)
+        self.assertEqual(replays_["joined_kernels"], 2)
+
+    def test_a_capture_gives_operators_by_its_order(self) -> None:
+        ops, replays_, files = self.operators(capture(MM, ADD, MM), replays(3, MM, ADD, MM))
+        self.assertEqual(replays_, {"launches": 3, "kernels": 9, "gpu_ns": 3 * 15000, "joined_launches": 3, "joined_kernels": 9,
+                                    "joined_gpu_ns": 3 * 15000, "captured_launches": 3, "ambiguous_launches": 0})
+        mm = ops["aten::mm"]
+        self.assertEqual((mm["calls"], mm["gpu_ns_total"], mm["flops"]), (2, 0, 2 * 4 * 8 * 16))
+        self.assertEqual({k: mm["replayed"][k] for k in ("calls", "gpu_ns_self", "gpu_ns_total")},
+                         {"calls": 6, "gpu_ns_self": 30000, "gpu_ns_total": 30000})
+        self.assertAlmostEqual(mm["replayed"]["flops_per_second"], 2 * 4 * 8 * 16 / 5e-6)
+        self.assertEqual(ops["aten::add"]["replayed"]["gpu_ns_self"], 15000)
+        text = self.lpo("operators", *files).stdout
+        self.assertIn("In CUDA graphs", text)
+        self.assertIn("3 of 3 launches of graphs are joined with a capture", " ".join(text.split()))
+
+    def test_one_operator_has_one_kernel_or_the_order_is_another(self) -> None:
+        other = ("aten::mm", "gemm2", MM[2], 3)
+        _, replays_, _ = self.operators(capture(MM, ADD, MM), replays(1, MM, ADD, other))
+        self.assertEqual((replays_["joined_kernels"], replays_["ambiguous_launches"]), (0, 0))
+
+    def test_a_capture_has_as_many_launches_as_its_graph(self) -> None:
+        for graph in ((MM,), (MM, ADD, ADD)):
+            _, replays_, _ = self.operators(capture(MM, ADD), replays(1, *graph))
+            self.assertEqual(replays_["joined_kernels"], 0, graph)
+
+    def test_captures_with_other_operators_are_ambiguous(self) -> None:
+        wide = ("aten::mm", "gemm", [[8, 8], [8, 16]], 3)
+        _, replays_, files = self.operators(capture(MM, ADD), capture(wide, ADD, at=9000), replays(2, MM, ADD))
+        self.assertEqual((replays_["joined_kernels"], replays_["ambiguous_launches"]), (0, 2))
+        self.assertIn("2 of 2 launches of graphs fit several", " ".join(self.lpo("operators", *files).stdout.split()))
+        _, replays_, _ = self.operators(capture(MM, ADD), capture(MM, ADD, at=9000), replays(2, MM, ADD))
+        self.assertEqual((replays_["joined_kernels"], replays_["ambiguous_launches"]), (4, 0))
+
+    def test_names_of_kernels_decide_where_the_profiler_has_them(self) -> None:
+        swapped = (ADD, MM)
+        _, replays_, _ = self.operators(capture(*swapped, names=True), replays(1, MM, ADD))
+        self.assertEqual(replays_["joined_kernels"], 0)
+        ops, replays_, _ = self.operators(capture(*swapped, names=True), capture(MM, ADD, at=9000, names=True), replays(1, MM, ADD))
+        self.assertEqual((replays_["joined_kernels"], replays_["ambiguous_launches"]), (2, 0))
+        self.assertEqual(ops["aten::mm"]["replayed"]["gpu_ns_self"], 4000)
+
+    def test_a_warm_up_counts_before_the_capture(self) -> None:
+        ops, replays_, _ = self.operators(warm_up(MM, ADD) + capture(MM, MUL), replays(1, MM, ADD))
+        self.assertEqual((replays_["joined_kernels"], replays_["captured_launches"]), (2, 0))
+        self.assertIn("replayed", ops["aten::add"])
+
+    def test_launches_outside_of_a_capture_are_none_of_it(self) -> None:
+        before = [operator("aten::mm", 1000, MM[2]), launch(1002, 77)]  # its kernel was not recorded
+        _, replays_, _ = self.operators(before + capture(MM, ADD), replays(1, MM, ADD))
         self.assertEqual(replays_["joined_kernels"], 2)
 
     def test_without_graphs_nothing_is_said(self) -> None:

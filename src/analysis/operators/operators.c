@@ -36,9 +36,11 @@ struct sweep {
     bool by_shapes;
     const struct lpo_operators_rules *rules;
     LPO_VEC(struct open) stack;
-    struct lpo_operator_sum *launched; /* per launch: its GPU operations */
-    struct lpo_replayed *replayed;     /* per launch: what graphs replayed of it; may be NULL */
-    uint32_t *owner;                   /* per launch: the row it lies in, or LPO_NONE */
+    struct lpo_operator_sum *launched;     /* per launch: its GPU operations */
+    struct lpo_replayed_launches replayed; /* what graphs replayed of launches */
+    uint32_t *captured;                    /* rows of captured_launches, by thread and time */
+    size_t ncaptured, next_captured;
+    uint32_t *owner; /* per launch: the row it lies in, or LPO_NONE */
     struct lpo_map_pair rows, kernels, costs_of;
     LPO_VEC(struct lpo_operator_cost) costs;
     LPO_VEC(struct step) steps; /* by thread and start */
@@ -189,10 +191,34 @@ static void launch(struct sweep *s, uint32_t row)
         return;
     s->owner[row] = s->stack.at[i - 1].row;
     add(&s->stack.at[i - 1].gpu, &s->launched[row]);
-    if (s->replayed) {
-        add_replayed(&s->stack.at[i - 1].replayed, &s->replayed[row]);
-        s->out->rows.at[s->owner[row]].replayed_self_ns += s->replayed[row].ns;
+    if (s->replayed.launched) {
+        add_replayed(&s->stack.at[i - 1].replayed, &s->replayed.launched[row]);
+        s->out->rows.at[s->owner[row]].replayed_self_ns += s->replayed.launched[row].ns;
     }
+}
+
+/* The same of one that only became a node of a graph. */
+static void captured(struct sweep *s, uint32_t row)
+{
+    size_t i = s->stack.len;
+
+    while (i && s->stack.at[i - 1].end_ns < s->t->captured_launches.at[row].end_ns)
+        i--;
+    if (!i)
+        return;
+    add_replayed(&s->stack.at[i - 1].replayed, &s->replayed.captured[row]);
+    s->out->rows.at[s->stack.at[i - 1].row].replayed_self_ns += s->replayed.captured[row].ns;
+}
+
+/* When the next captured launch of the thread began; INT64_MAX: there is none. */
+static int64_t next_captured(const struct sweep *s, uint32_t thread)
+{
+    const struct lpo_captured_launch *l;
+
+    if (s->next_captured == s->ncaptured)
+        return INT64_MAX;
+    l = &s->t->captured_launches.at[s->captured[s->next_captured]];
+    return l->thread == thread ? l->start_ns : INT64_MAX;
 }
 
 /* Outer before inner; equal times stay in the order of the file. */
@@ -215,11 +241,19 @@ static void sweep_thread(struct sweep *s, const struct lpo_group *ops,
 
     lpo_region_order_sort(o, (size_t)(o_end - o), op_before, t);
     lpo_region_order_sort(l, (size_t)(l_end - l), lpo_region_launch_before, t);
-    while (o < o_end || l < l_end) {
-        if (l == l_end || (o < o_end && t->ops.at[*o].start_ns <= t->launches.at[*l].start_ns))
+    for (;;) {
+        int64_t entered = o < o_end ? t->ops.at[*o].start_ns : INT64_MAX;
+        int64_t launched = l < l_end ? t->launches.at[*l].start_ns : INT64_MAX;
+        int64_t taken = next_captured(s, thread);
+
+        if (o < o_end && entered <= launched && entered <= taken)
             enter(s, &t->ops.at[*o++]);
-        else
+        else if (l < l_end && launched <= taken)
             launch(s, *l++);
+        else if (taken < INT64_MAX)
+            captured(s, s->captured[s->next_captured++]);
+        else
+            break;
     }
     while (s->stack.len)
         leave(s);
@@ -336,6 +370,10 @@ struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool b
     if (by_shapes)
         find_steps(&s);
     s.replayed = lpo_operators_replays_find(trace, &s.out->replays);
+    if (s.replayed.captured) {
+        s.captured = lpo_operators_captured_order(trace);
+        s.ncaptured = trace->captured_launches.len;
+    }
     for (uint32_t i = 0; i < trace->threads.len; i++)
         sweep_thread(&s, &ops, &launches, i);
     lpo_region_group_free(&ops);
@@ -343,7 +381,9 @@ struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool b
     share_gpu_ops(&s);
     put_in_order(&s);
     free(s.launched);
-    free(s.replayed);
+    free(s.replayed.launched);
+    free(s.replayed.captured);
+    free(s.captured);
     free(s.owner);
     lpo_vec_free(&s.stack);
     lpo_map_pair_free(&s.rows);

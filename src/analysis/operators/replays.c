@@ -11,6 +11,7 @@
 /* Servers capture a graph for each of some 70 batch sizes. */
 enum {
     MOST_GRAPHS = 512,
+    MOST_CAPTURES = 65536,   /* vLLM captures pieces of its model: some 2,000 of them */
     MOST_COMPARED = 1 << 22, /* kernels, of one graph: a loop of one kernel is found everywhere */
 };
 
@@ -26,7 +27,14 @@ typedef LPO_VEC(struct kernel) kernel_vec;
 struct graph {
     size_t first, count; /* of `replayed`: the kernels of its first launch */
     size_t match;        /* where it was found in `outside`; SIZE_MAX: nowhere */
+    size_t capture;      /* else: the first of captured_launches that it consists of; SIZE_MAX */
     bool ambiguous;
+};
+
+/* The operator around a launch. */
+struct place {
+    uint32_t label; /* number of (operator, arguments); LPO_NONE: in none */
+    uint32_t op;    /* row of ops */
 };
 
 struct work {
@@ -34,9 +42,10 @@ struct work {
     struct lpo_map_pair whats, labels;
     kernel_vec
         outside; /* launched one by one, by thread and time; `what` LPO_NONE between threads */
-    kernel_vec replayed; /* of graphs, by launch and start */
-    uint32_t *label;     /* per launch: number of (operator, arguments); LPO_NONE: in none */
+    kernel_vec replayed;               /* of graphs, by launch and start */
+    struct place *launched, *captured; /* per row of launches and of captured_launches */
     LPO_VEC(struct graph) graphs;
+    LPO_VEC(size_t) captures; /* the first row of each, and the end of the last */
 };
 
 static uint32_t what_of(struct work *w, const struct lpo_gpu_op *op)
@@ -88,37 +97,67 @@ static bool host_before(const void *trace, uint32_t a, uint32_t b)
     return x->start_ns != y->start_ns ? x->start_ns < y->start_ns : x->end_ns > y->end_ns;
 }
 
-/* The innermost operator around each launch of a thread, as operators.c finds it. */
-static void label_thread(struct work *w, const uint32_t *o, const uint32_t *o_end,
-                         const uint32_t *l, const uint32_t *l_end)
+/* A launch of a thread, captured or not. */
+struct call {
+    int64_t start_ns, end_ns;
+    struct place *place;
+};
+
+/* The innermost operator around each call of a thread, as operators.c finds it. Both in order of
+ * time. */
+static void find_places(struct work *w, const uint32_t *o, const uint32_t *o_end,
+                        const struct call *calls, size_t count)
 {
     const struct lpo_trace *t = w->t;
     LPO_VEC(uint32_t) stack = { 0 };
 
-    for (; l < l_end; l++) {
-        const struct lpo_launch *launch = &t->launches.at[*l];
+    for (size_t k = 0; k < count; k++) {
         size_t i;
         bool fresh;
 
-        for (; o < o_end && t->ops.at[*o].start_ns <= launch->start_ns; o++) {
+        for (; o < o_end && t->ops.at[*o].start_ns <= calls[k].start_ns; o++) {
             while (stack.len && t->ops.at[stack.at[stack.len - 1]].end_ns < t->ops.at[*o].end_ns)
                 stack.len--;
             lpo_vec_push(&stack, *o);
         }
         i = stack.len;
-        while (i && t->ops.at[stack.at[i - 1]].end_ns < launch->end_ns)
+        while (i && t->ops.at[stack.at[i - 1]].end_ns < calls[k].end_ns)
             i--;
-        if (i)
-            w->label[*l] = lpo_map_pair_put(&w->labels, t->ops.at[stack.at[i - 1]].name,
-                                            t->ops.at[stack.at[i - 1]].args, &fresh);
+        if (i) {
+            calls[k].place->op = stack.at[i - 1];
+            calls[k].place->label = lpo_map_pair_put(&w->labels, t->ops.at[stack.at[i - 1]].name,
+                                                     t->ops.at[stack.at[i - 1]].args, &fresh);
+        }
     }
     lpo_vec_free(&stack);
+}
+
+static bool captured_before(const void *trace, uint32_t a, uint32_t b)
+{
+    const struct lpo_trace *t = trace;
+    const struct lpo_captured_launch *x = &t->captured_launches.at[a],
+                                     *y = &t->captured_launches.at[b];
+
+    return x->thread != y->thread ? x->thread < y->thread : x->start_ns < y->start_ns;
+}
+
+uint32_t *lpo_operators_captured_order(const struct lpo_trace *t)
+{
+    uint32_t *rows = lpo_xrealloc(NULL, t->captured_launches.len + 1, sizeof *rows);
+
+    for (uint32_t i = 0; i < t->captured_launches.len; i++)
+        rows[i] = i;
+    lpo_region_order_sort(rows, t->captured_launches.len, captured_before, t);
+    return rows;
 }
 
 static void find_outside(struct work *w, const uint32_t *op_of)
 {
     const struct lpo_trace *t = w->t;
     struct lpo_group ops = lpo_region_group_ops(t), launches = lpo_region_group_launches(t);
+    uint32_t *captured = lpo_operators_captured_order(t);
+    size_t next = 0;
+    LPO_VEC(struct call) calls = { 0 };
 
     for (uint32_t i = 0; i < t->threads.len; i++) {
         uint32_t *o = ops.rows + ops.starts[i], *o_end = ops.rows + ops.starts[i + 1];
@@ -127,13 +166,29 @@ static void find_outside(struct work *w, const uint32_t *op_of)
 
         lpo_region_order_sort(o, (size_t)(o_end - o), host_before, t);
         lpo_region_order_sort(l, (size_t)(l_end - l), lpo_region_launch_before, t);
-        label_thread(w, o, o_end, l, l_end);
+        calls.len = 0;
+        for (const uint32_t *k = l; k < l_end; k++)
+            lpo_vec_push(&calls, ((struct call){ t->launches.at[*k].start_ns,
+                                                 t->launches.at[*k].end_ns, &w->launched[*k] }));
+        find_places(w, o, o_end, calls.at, calls.len);
+        calls.len = 0;
+        for (;
+             next < t->captured_launches.len && t->captured_launches.at[captured[next]].thread == i;
+             next++) {
+            const struct lpo_captured_launch *k = &t->captured_launches.at[captured[next]];
+
+            lpo_vec_push(&calls,
+                         ((struct call){ k->start_ns, k->end_ns, &w->captured[captured[next]] }));
+        }
+        find_places(w, o, o_end, calls.at, calls.len);
         for (; l < l_end; l++)
             if (op_of[*l] != LPO_NONE)
                 lpo_vec_push(&w->outside,
                              (struct kernel){ what_of(w, &t->gpu_ops.at[op_of[*l]]), *l });
         lpo_vec_push(&w->outside, (struct kernel){ LPO_NONE, LPO_NONE });
     }
+    free(captured);
+    lpo_vec_free(&calls);
     lpo_region_group_free(&ops);
     lpo_region_group_free(&launches);
 }
@@ -141,7 +196,8 @@ static void find_outside(struct work *w, const uint32_t *op_of)
 static bool same_labels(const struct work *w, size_t a, size_t b, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (w->label[w->outside.at[a + i].from] != w->label[w->outside.at[b + i].from])
+        if (w->launched[w->outside.at[a + i].from].label !=
+            w->launched[w->outside.at[b + i].from].label)
             return false;
     return true;
 }
@@ -175,6 +231,87 @@ static void find_match(const struct work *w, struct graph *g)
     free(back);
 }
 
+/* Is the n-th launch of each operator with the same shapes always the same kernel? Then the kernels
+ * ran in the order in which they were captured. */
+static bool order_fits(const struct work *w, const struct graph *g, size_t first)
+{
+    struct lpo_map_pair seen = { 0 };
+    LPO_VEC(uint32_t) whats = { 0 };
+    uint32_t op = LPO_NONE, n = 0;
+    bool fits = true;
+
+    for (size_t i = 0; i < g->count && fits; i++) {
+        const struct place *p = &w->captured[first + i];
+        uint32_t what = w->replayed.at[g->first + i].what, row;
+        bool fresh;
+
+        n = p->op == op ? n + 1 : 0;
+        op = p->op;
+        if (op == LPO_NONE) /* outside of operators */
+            continue;
+        row = lpo_map_pair_put(&seen, p->label, n, &fresh);
+        if (fresh)
+            lpo_vec_push(&whats, what);
+        fits = whats.at[row] == what;
+    }
+    lpo_map_pair_free(&seen);
+    lpo_vec_free(&whats);
+    return fits;
+}
+
+/* By the names of kernels, where the source has them, and by their order. */
+static bool capture_fits(const struct work *w, const struct graph *g, size_t first)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        uint32_t kernel = w->t->captured_launches.at[first + i].kernel;
+
+        if (kernel != LPO_NONE &&
+            kernel != w->t->gpu_ops.at[w->replayed.at[g->first + i].from].name)
+            return false;
+    }
+    return order_fits(w, g, first);
+}
+
+static bool same_capture(const struct work *w, size_t a, size_t b, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (w->captured[a + i].label != w->captured[b + i].label)
+            return false;
+    return true;
+}
+
+static void find_captures(struct work *w)
+{
+    const struct lpo_captured_launch *all = w->t->captured_launches.at;
+    size_t count = w->t->captured_launches.len;
+
+    for (size_t i = 0; i < count && w->captures.len < MOST_CAPTURES; i++)
+        if (!i || all[i].graph != all[i - 1].graph)
+            lpo_vec_push(&w->captures, i);
+    lpo_vec_push(&w->captures, count);
+}
+
+/* A capture with as many launches as the graph has kernels. */
+static void find_capture(const struct work *w, struct graph *g)
+{
+    size_t compared = 0;
+
+    for (size_t i = 0; i + 1 < w->captures.len && !g->ambiguous; i++) {
+        size_t first = w->captures.at[i];
+
+        if (w->captures.at[i + 1] - first != g->count)
+            continue;
+        if ((compared += g->count) > MOST_COMPARED)
+            g->ambiguous = true;
+        else if (!capture_fits(w, g, first))
+            continue;
+        else if (g->capture == SIZE_MAX)
+            g->capture = first;
+        else
+            g->ambiguous = !same_capture(w, g->capture, first, g->count);
+    }
+}
+
 static bool same_kernels(const struct work *w, const struct graph *g, size_t first, size_t count)
 {
     if (g->count != count)
@@ -188,7 +325,7 @@ static bool same_kernels(const struct work *w, const struct graph *g, size_t fir
 /* The graph with these kernels, looked for when it is new; NULL: there are too many. */
 static const struct graph *graph_of(struct work *w, size_t first, size_t count)
 {
-    struct graph fresh = { first, count, SIZE_MAX, false };
+    struct graph fresh = { first, count, SIZE_MAX, SIZE_MAX, false };
 
     for (size_t i = 0; i < w->graphs.len; i++)
         if (same_kernels(w, &w->graphs.at[i], first, count))
@@ -196,23 +333,28 @@ static const struct graph *graph_of(struct work *w, size_t first, size_t count)
     if (w->graphs.len == MOST_GRAPHS)
         return NULL;
     find_match(w, &fresh);
+    if (fresh.match == SIZE_MAX)
+        find_capture(w, &fresh);
     lpo_vec_push(&w->graphs, fresh);
     return &w->graphs.at[w->graphs.len - 1];
 }
 
-static void join(struct work *w, size_t first, size_t count, struct lpo_replayed *replayed,
+static void join(struct work *w, size_t first, size_t count, struct lpo_replayed_launches *to,
                  struct lpo_operator_replays *out)
 {
     const struct graph *g = graph_of(w, first, count);
+    bool captured = g && g->match == SIZE_MAX;
 
     out->launches++;
     out->ambiguous_launches += g && g->ambiguous;
-    if (!g || g->match == SIZE_MAX || g->ambiguous)
+    if (!g || g->ambiguous || (captured && g->capture == SIZE_MAX))
         return;
     out->joined_launches++;
+    out->captured_launches += captured;
     out->joined_kernels += count;
     for (size_t i = 0; i < count; i++) {
-        struct lpo_replayed *r = &replayed[w->outside.at[g->match + i].from];
+        struct lpo_replayed *r = captured ? &to->captured[g->capture + i]
+                                          : &to->launched[w->outside.at[g->match + i].from];
         int64_t ns = lpo_trace_gpu_op_ns(&w->t->gpu_ops.at[w->replayed.at[first + i].from]);
 
         r->times++;
@@ -221,37 +363,57 @@ static void join(struct work *w, size_t first, size_t count, struct lpo_replayed
     }
 }
 
-struct lpo_replayed *lpo_operators_replays_find(const struct lpo_trace *t,
-                                                struct lpo_operator_replays *out)
+static struct place *unknown_places(size_t count)
+{
+    struct place *places = lpo_xrealloc(NULL, count + 1, sizeof *places);
+
+    for (size_t i = 0; i < count; i++)
+        places[i] = (struct place){ LPO_NONE, LPO_NONE };
+    return places;
+}
+
+struct lpo_replayed_launches lpo_operators_replays_find(const struct lpo_trace *t,
+                                                        struct lpo_operator_replays *out)
 {
     struct work w = { .t = t };
-    struct lpo_replayed *replayed = lpo_xcalloc(t->launches.len + 1, sizeof *replayed);
+    struct lpo_replayed_launches to = { lpo_xcalloc(t->launches.len + 1, sizeof *to.launched),
+                                        lpo_xcalloc(t->captured_launches.len + 1,
+                                                    sizeof *to.captured) };
     uint32_t *op_of = lpo_xrealloc(NULL, t->launches.len + 1, sizeof *op_of);
 
     *out = (struct lpo_operator_replays){ 0 };
-    w.label = lpo_xrealloc(NULL, t->launches.len + 1, sizeof *w.label);
+    w.launched = unknown_places(t->launches.len);
+    w.captured = unknown_places(t->captured_launches.len);
     for (size_t i = 0; i < t->launches.len; i++)
-        op_of[i] = w.label[i] = LPO_NONE;
+        op_of[i] = LPO_NONE;
     find_kernels(&w, op_of, out);
     if (w.replayed.len && t->ops.len)
         find_outside(&w, op_of);
+    find_captures(&w);
     for (size_t i = 0, end; i < w.replayed.len; i = end) {
         uint32_t launch = t->gpu_ops.at[w.replayed.at[i].from].launch;
 
         for (end = i; end < w.replayed.len; end++)
             if (t->gpu_ops.at[w.replayed.at[end].from].launch != launch)
                 break;
-        join(&w, i, end - i, replayed, out);
+        join(&w, i, end - i, &to, out);
     }
     free(op_of);
-    free(w.label);
+    free(w.launched);
+    free(w.captured);
     lpo_map_pair_free(&w.whats);
     lpo_map_pair_free(&w.labels);
     lpo_vec_free(&w.outside);
     lpo_vec_free(&w.replayed);
     lpo_vec_free(&w.graphs);
-    if (out->joined_kernels)
-        return replayed;
-    free(replayed);
-    return NULL;
+    lpo_vec_free(&w.captures);
+    if (out->joined_launches == out->captured_launches) {
+        free(to.launched);
+        to.launched = NULL;
+    }
+    if (!out->captured_launches) {
+        free(to.captured);
+        to.captured = NULL;
+    }
+    return to;
 }

@@ -2,12 +2,17 @@
 /* analysis/operators/replays.h - kernels of CUDA graphs joined with the operators that ran them
  * outside of a graph.
  *
- * A replay says nothing about operators: one call launches hundreds of kernels. But before a graph
- * is captured, its program runs once as it is (the warm-up of vLLM, SGLang and torch.cuda.graph),
- * in the same trace or in one of its own. A graph is joined when its kernels, by name, grid and
- * block, in the order of their starts, are found in one row among the kernels that a thread
- * launched one by one. Where they are found several times, operators and shapes must be the same
- * each time; else the graph is ambiguous and not joined. */
+ * A replay says nothing about operators: one call launches hundreds of kernels. Two things do, in
+ * the same trace or in one of its own:
+ * - Before a graph is captured, its program runs once as it is (the warm-up of vLLM, SGLang and
+ *   torch.cuda.graph). A graph is joined when its kernels, by name, grid and block, in the order of
+ *   their starts, are found in one row among the kernels that a thread launched one by one.
+ * - The capture itself: launches that did not run, each in its operator. A graph is joined with a
+ *   capture of as many launches, in their order, when the names of kernels agree where the source
+ *   has them, and the same launch of the same operator with the same shapes is always the same
+ *   kernel.
+ * Where several places fit, operators and shapes must be the same each time; else the graph is
+ * ambiguous and not joined. */
 #pragma once
 
 #include <stdint.h>
@@ -20,15 +25,24 @@ struct lpo_operator_replays {
     int64_t ns;                               /* of those kernels */
     uint64_t joined_launches, joined_kernels; /* part of them */
     int64_t joined_ns;
+    uint64_t captured_launches;  /* of the joined ones: by the order of a capture alone */
     uint64_t ambiguous_launches; /* found in several places under different operators */
 };
 
-/* Kernels of graphs that stand for a launch outside. */
+/* Kernels of graphs that stand for a launch. */
 struct lpo_replayed {
     uint64_t times; /* how often a graph replayed its kernel */
     int64_t ns;     /* of those kernels */
 };
 
-/* One for each launch of the trace, to be freed; NULL: nothing was joined. */
-struct lpo_replayed *lpo_operators_replays_find(const struct lpo_trace *t,
-                                                struct lpo_operator_replays *out);
+/* One for each row of launches and of captured_launches of the trace, to be freed; NULL: nothing
+ * was joined with them. */
+struct lpo_replayed_launches {
+    struct lpo_replayed *launched, *captured;
+};
+
+struct lpo_replayed_launches lpo_operators_replays_find(const struct lpo_trace *t,
+                                                        struct lpo_operator_replays *out);
+
+/* Rows of captured_launches by thread and time, to be freed. */
+uint32_t *lpo_operators_captured_order(const struct lpo_trace *t);

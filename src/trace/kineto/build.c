@@ -44,6 +44,7 @@ struct lpo_kineto_build {
     struct lpo_kineto_args *args;
     struct lpo_kineto_waits *waits;
     struct lpo_kineto_flows *flows;
+    struct lpo_kineto_captures *captures;
     int64_t last_pid, last_tid; /* the thread of the event before, most often the same */
     uint32_t last_thread;
     size_t first_gpu_op, first_launch, first_range, first_op, first_call, first_python;
@@ -72,6 +73,7 @@ struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
     b->args = lpo_kineto_args_create(t);
     b->waits = lpo_kineto_waits_create();
     b->flows = lpo_kineto_flows_create();
+    b->captures = lpo_kineto_captures_create();
     b->allocations = lpo_kineto_allocations_create(t);
     b->last_thread = LPO_NONE;
     b->first_gpu_op = t->gpu_ops.len;
@@ -94,6 +96,7 @@ void lpo_kineto_build_destroy(struct lpo_kineto_build *b)
     lpo_kineto_args_destroy(b->args);
     lpo_kineto_waits_destroy(b->waits);
     lpo_kineto_flows_destroy(b->flows);
+    lpo_kineto_captures_destroy(b->captures);
     lpo_vec_free(&b->processes);
     lpo_vec_free(&b->threads);
     lpo_vec_free(&b->devices);
@@ -264,16 +267,28 @@ static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e,
     lpo_vec_push(&b->t->gpu_ops, w);
 }
 
+/* cudaGraphLaunch; cudaLaunchKernel, cuLaunchKernelEx, hipExtModuleLaunchKernel. */
+static uint8_t call_kind(const struct lpo_json_pull_text *name)
+{
+    if (!holds(name, "Launch"))
+        return 0;
+    return holds(name, "GraphLaunch") ? LPO_CALL_GRAPH
+           : holds(name, "Kernel")    ? LPO_CALL_KERNEL
+                                      : 0;
+}
+
 static void add_call(struct lpo_kineto_build *b, const struct kineto_event *e, uint32_t thread,
                      uint16_t process, int64_t end_ns)
 {
     if (e->correlation != LPO_NO_TIME) {
-        struct lpo_call call = { e->start_ns, end_ns, thread, process,
-                                 holds(&e->name, "GraphLaunch") };
+        struct lpo_call call = { e->start_ns, end_ns, thread, process, call_kind(&e->name), 0 };
 
         lpo_trace_links_call(b->links, e->correlation, &call);
         lpo_kineto_waits_call(b->waits, e);
+        if (e->kernel.len && call.kind == LPO_CALL_KERNEL)
+            lpo_kineto_captures_kernel(b->captures, e->start_ns, thread, text_of(b, &e->kernel));
     }
+    lpo_kineto_captures_call(b->captures, e, thread, end_ns);
     if (!(b->t->skip & LPO_SKIP_CALLS))
         lpo_vec_push(&b->t->calls,
                      (struct lpo_api_call){ e->start_ns, end_ns, text_of(b, &e->name), thread });
@@ -550,10 +565,13 @@ void lpo_kineto_build_finish(struct lpo_kineto_build *b, const struct kineto_fac
     for (size_t i = b->first_gpu_op; i < b->t->gpu_ops.len; i++)
         b->t->gpu_ops.at[i].process = own;
     lpo_trace_links_resolve(b->links, b->t);
+    if (lpo_kineto_captures_any(b->captures))
+        lpo_trace_links_idle(b->links, lpo_kineto_captures_launch, b->captures);
     shift = clock_shift(b, facts);
     renumber_create(b, facts->rank, &r);
     settle_gpu_ops(b, &r, shift);
     settle_host(b, &r, shift);
+    lpo_kineto_captures_settle(b->captures, b->t, r.threads, shift);
     lpo_kineto_flows_settle(b->flows, b->t, b->first_op, b->thread_rows, r.threads, shift);
     settle_memory(b, &r, facts->rank, shift);
     lpo_kineto_waits_settle(b->waits, b->t, b->device_rows, r.devices, r.processes[own], shift);

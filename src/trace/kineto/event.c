@@ -242,6 +242,10 @@ static const struct arg sync_args[] = {
     ROW("wait_on_cuda_event_record_corr_id", recorded_by, arg_number),
 };
 
+static const struct arg call_args[] = {
+    ROW("kernel", kernel, arg_text),
+};
+
 static const struct arg backward_args[] = {
     ROW("Fwd thread id", forward_thread, arg_number),
 };
@@ -286,6 +290,8 @@ static const void *arg_row(const struct lpo_json_pull_text *key, int kind)
 
     if (!a && kind == KINETO_OP)
         a = find_arg(backward_args, COUNT(backward_args), key);
+    else if (!a && kind == KINETO_CALL)
+        a = find_arg(call_args, COUNT(call_args), key);
     else if (!a && kind == KINETO_MEMORY)
         a = find_arg(memory_args, COUNT(memory_args), key);
     else if (!a && kind == KINETO_SYNC)

@@ -2,8 +2,8 @@
 /* trace/kineto/private.h - the pieces of the Kineto reader.
  *
  * kineto.c walks the file; event.c reads one event of the text, facts.c what stands around the
- * events; build.c turns events into the event model, with op_args.c, allocations.c, waits.c and
- * flows.c; memory.c is a pass of its own. */
+ * events; build.c turns events into the event model, with op_args.c, allocations.c, waits.c,
+ * flows.c and captures.c; memory.c is a pass of its own. */
 #pragma once
 
 #include <stdbool.h>
@@ -63,6 +63,7 @@ struct kineto_event {
     struct lpo_json_pull_text types;  /* of "Input type" */
     struct lpo_json_pull_text values; /* of "Concrete Inputs" */
     struct lpo_json_pull_text label;  /* args.name of metadata */
+    struct lpo_json_pull_text kernel; /* what a call launches, where the profiler says it (AMD) */
 };
 
 /* Events of one kind have the same members in the same order: those of the one before. */
@@ -156,6 +157,25 @@ void lpo_kineto_waits_add(struct lpo_kineto_waits *w, const struct kineto_event 
 void lpo_kineto_waits_settle(const struct lpo_kineto_waits *w, struct lpo_trace *t,
                              const struct lpo_map *rows, const uint16_t *devices, uint16_t process,
                              int64_t shift);
+
+/* Launches that became nodes of CUDA graphs (captures.c). */
+struct lpo_call;
+struct lpo_kineto_captures;
+
+struct lpo_kineto_captures *lpo_kineto_captures_create(void);
+void lpo_kineto_captures_destroy(struct lpo_kineto_captures *c); /* NULL is fine */
+/* A call that may begin or end a capture. */
+void lpo_kineto_captures_call(struct lpo_kineto_captures *c, const struct kineto_event *e,
+                              uint32_t thread, int64_t end_ns);
+/* A call that launches `kernel`, a name of the trace. */
+void lpo_kineto_captures_kernel(struct lpo_kineto_captures *c, int64_t start_ns, uint32_t thread,
+                                uint32_t kernel);
+bool lpo_kineto_captures_any(const struct lpo_kineto_captures *c);
+/* `ctx` is a struct lpo_kineto_captures: a call that launched a kernel which did not run. */
+void lpo_kineto_captures_launch(void *ctx, const struct lpo_call *call);
+/* Into the trace; `threads` has rows of threads of this file in the trace. */
+void lpo_kineto_captures_settle(struct lpo_kineto_captures *c, struct lpo_trace *t,
+                                const uint32_t *threads, int64_t shift);
 
 /* Arrows from forward to backward operators (flows.c). */
 struct lpo_kineto_flows;

@@ -298,7 +298,7 @@ static void add_host(struct lpo_xprof_build *b, const struct xprof_event *e, int
                                  .end_ns = end_ns,
                                  .thread = thread,
                                  .process = b->process,
-                                 .graph = begins(&e->name, "cuGraphLaunch") };
+                                 .kind = begins(&e->name, "cuGraphLaunch") ? LPO_CALL_GRAPH : 0 };
 
         if (!(t->skip & LPO_SKIP_LAUNCHES))
             lpo_trace_links_call(b->links, e->correlation, &call);
