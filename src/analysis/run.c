@@ -8,6 +8,7 @@
 #include "analysis/counters/overlay.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/operators/cost.h"
+#include "rundir/members.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "trace/trace.h"
@@ -78,9 +79,9 @@ static const struct lpo_source *lay_counters(struct lpo_rundir *d)
 }
 
 /* The GPU that a file is about: by its number of the maker's, else the only one there is, else by
- * its place on the bus. UINT16_MAX: none. */
+ * its place on the bus, which two machines may have both. UINT16_MAX: none. */
 static uint16_t device_of(const struct lpo_rundir *d, const struct lpo_trace *t,
-                          const struct lpo_counters_about *about)
+                          const struct lpo_counters_about *about, bool of_another_rank)
 {
     bool numbered = false;
 
@@ -93,7 +94,7 @@ static uint16_t device_of(const struct lpo_rundir *d, const struct lpo_trace *t,
         return UINT16_MAX;
     if (t->devices.len == 1 && d->counters.len == 1)
         return 0;
-    for (size_t i = 0; i < t->devices.len; i++)
+    for (size_t i = 0; i < t->devices.len && !of_another_rank; i++)
         if (t->devices.at[i].id == about->gpu_index)
             return (uint16_t)i;
     return UINT16_MAX;
@@ -106,7 +107,8 @@ static bool lay_files(struct lpo_rundir *d, struct lpo_source *s)
     a->sampled = lpo_counters_sampled_create(a->tree);
     for (size_t i = 0; i < d->counters.len; i++) {
         struct lpo_sample_source source = lpo_counters_source_of_file(d->counters.at[i].file);
-        uint16_t device = device_of(d, s->trace, source.about);
+        bool of_another = lpo_rundir_member_rank(d->counters.at[i].name) >= 0;
+        uint16_t device = device_of(d, s->trace, source.about, of_another);
 
         if (device != UINT16_MAX)
             lpo_counters_lay_samples(a->sampled, s->trace, a->tree, device, &source);

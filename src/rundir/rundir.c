@@ -7,6 +7,7 @@
 #include "hydra/compose.h"
 #include "region/select.h"
 #include "run/folder.h"
+#include "rundir/members.h"
 #include "rundir/private.h"
 #include "rundir/read.h"
 #include "trace/counters/counters.h"
@@ -87,11 +88,17 @@ static void find_counters(struct lpo_rundir *d)
     const char *stage = lpo_rundir_stage_with(d, LPO_ROLE_SAMPLES);
     struct lpo_paths all = { 0 };
     struct lpo_err why = { 0 };
+    const char **members;
+    size_t n;
 
     if (!stage || d->counters.len || d->skip & LPO_SKIP_METRICS)
         return;
     if (lpo_run_folder_list(d->arena, d->dir, stage, &all, &why) < 0)
         lpo_vec_push(&d->problems, lpo_rundir_problem(d, stage, &why));
+    n = lpo_rundir_members(d->arena, d->dir, &members); /* of other machines */
+    for (size_t i = 0; i < n; i++)
+        lpo_run_folder_list(d->arena, d->dir, lpo_path_join(d->arena, members[i], stage), &all,
+                            NULL);
     for (size_t i = 0; i < all.len; i++)
         if (lpo_str_ends(all.at[i], LPO_COUNTERS_SUFFIX))
             lpo_rundir_add_counters(d, all.at[i], lpo_rundir_path(d, all.at[i]));
@@ -188,6 +195,7 @@ struct lpo_rundir *lpo_rundir_open(const char *dir, const struct lpo_rundir_kind
 
 int lpo_rundir_load(struct lpo_rundir *d, const char *const *overrides, struct lpo_err *err)
 {
+    d->ranks_too = true;
     if (read_config(d, err) < 0)
         return err->code;
     read_manifest(d);

@@ -108,7 +108,8 @@ struct lpo_rundir {
     const char *dir; /* absolute; NULL: a list of files */
     struct lpo_manifest manifest;
     bool has_manifest;
-    const struct lpo_json *env;    /* NULL: absent */
+    bool ranks_too;             /* what other ranks left in ranks/ is read, too: the run is over */
+    const struct lpo_json *env; /* NULL: absent */
     const struct lpo_node *config; /* with the overrides; an empty map without a config */
     const char *fingerprint;       /* of the config; NULL without one */
     const struct lpo_rundir_kind *const *kinds; /* as given; NULL: a list of files */

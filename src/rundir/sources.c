@@ -9,6 +9,7 @@
 #include "region/pattern/pattern.h"
 #include "region/select.h"
 #include "run/folder.h"
+#include "rundir/members.h"
 #include "rundir/private.h"
 #include "rundir/rank_names.h"
 #include "rundir/read.h"
@@ -54,15 +55,41 @@ static void refuse_odd(const struct lpo_paths *odd, const char *const *patterns,
         }
 }
 
-/* What could be listed, even where `err` says that not all of it could. */
+/* What rank 0 did not move into its own folder, of the ranks whose lpo had one of their own. */
+static void list_members(struct lpo_arena *a, const char *dir, const char *stage,
+                         struct lpo_paths *all, struct lpo_err *err)
+{
+    const char **members;
+    size_t n = lpo_rundir_members(a, dir, &members);
+    unsigned long own = all->len, kept = own;
+
+    for (size_t i = 0; i < n; i++)
+        lpo_run_folder_list(a, dir, lpo_path_join(a, members[i], stage), all, err);
+    for (unsigned long i = own; i < all->len; i++) {
+        const char *base = lpo_path_base(all->at[i]);
+
+        /* it was moved, and the old name could not be removed */
+        if (lpo_str_starts(base, "rank") &&
+            lpo_path_exists(lpo_path_join(a, dir, lpo_path_join(a, stage, base))))
+            continue;
+        all->at[kept++] = all->at[i];
+    }
+    all->len = kept;
+}
+
+/* What could be listed, even where `err` says that not all of it could. `ranks`: of the other
+ * ranks' folders, too. */
 static size_t list_files(struct lpo_arena *a, const char *dir, const struct lpo_rundir_kind *kind,
-                         const char *const *patterns, const char ***out, struct lpo_err *err)
+                         const char *const *patterns, bool ranks, const char ***out,
+                         struct lpo_err *err)
 {
     struct lpo_paths odd = { 0 }, all = { .odd = &odd };
     size_t n = 0, own = 0;
 
     if (lpo_run_folder_list(a, dir, kind->stage, &all, err) == 0)
         refuse_odd(&odd, patterns, err);
+    if (ranks && !kind->below)
+        list_members(a, dir, kind->stage, &all, err);
     *out = lpo_arena_array(a, all.len + 1, sizeof **out);
     for (size_t i = 0; i < all.len; i++)
         if (matches(lpo_path_base(all.at[i]), patterns)) {
@@ -110,7 +137,7 @@ bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir,
 
     if (i >= sort_kinds(a, kinds, &sorted))
         return false;
-    *count = list_files(a, dir, sorted[i], sorted[i]->patterns, out, NULL);
+    *count = list_files(a, dir, sorted[i], sorted[i]->patterns, true, out, NULL);
     for (size_t k = 0; k < *count; k++)
         (*out)[k] = lpo_path_join(a, dir, (*out)[k]);
     return true;
@@ -124,9 +151,9 @@ bool lpo_rundir_any_trace_files(const char *dir, const struct lpo_rundir_kind *c
     size_t n = sort_kinds(a, kinds, &sorted);
 
     for (size_t i = 0; i < n; i++)
-        if (list_files(a, dir, sorted[i], sorted[i]->patterns, &files, NULL) ||
+        if (list_files(a, dir, sorted[i], sorted[i]->patterns, true, &files, NULL) ||
             (sorted[i]->otherwise &&
-             list_files(a, dir, sorted[i], sorted[i]->otherwise, &files, NULL)))
+             list_files(a, dir, sorted[i], sorted[i]->otherwise, true, &files, NULL)))
             return true;
     return false;
 }
@@ -143,6 +170,18 @@ void lpo_rundir_sources_list(struct lpo_rundir *d, const struct lpo_rundir_kind 
                                                        .what = sorted[i]->what });
 }
 
+/* The run folder itself is that of rank 0 where it holds folders of others. */
+static int32_t rank_of_file(const struct lpo_source *s, size_t i)
+{
+    int32_t member = lpo_rundir_member_rank(s->files[i]);
+    int32_t named = member >= 0 ? member : lpo_rundir_rank_of_name(s->files[i]);
+
+    for (size_t k = 0; named < 0 && k < s->nfiles; k++)
+        if (lpo_rundir_member_rank(s->files[k]) >= 0)
+            return 0;
+    return named;
+}
+
 static struct lpo_trace *read_files(struct lpo_rundir *d, struct lpo_source *s)
 {
     const char *ncu = lpo_settings_text(d->config, "pipeline.ncu.program");
@@ -154,7 +193,7 @@ static struct lpo_trace *read_files(struct lpo_rundir *d, struct lpo_source *s)
         struct lpo_err err = { 0 };
 
         d->files_read++;
-        t->file_rank = s->nfiles > 1 ? (uint32_t)(lpo_rundir_rank_of_name(s->files[i]) + 1) : 0;
+        t->file_rank = s->nfiles > 1 ? (uint32_t)(rank_of_file(s, i) + 1) : 0;
         if (lpo_rundir_read_trace(lpo_rundir_path(d, s->files[i]), ncu, t, &err) == 0) {
             good++;
             continue;
@@ -182,7 +221,7 @@ static struct lpo_trace *read_matching(struct lpo_rundir *d, struct lpo_source *
 {
     struct lpo_err err = { 0 };
 
-    s->nfiles = list_files(d->arena, d->dir, s->kind, patterns, &s->files, &err);
+    s->nfiles = list_files(d->arena, d->dir, s->kind, patterns, d->ranks_too, &s->files, &err);
     if (err.code && !s->problem) { /* "could not look" is not "nothing there" */
         s->problem = lpo_rundir_problem(d, s->stage, &err);
         lpo_vec_push(&d->problems, s->problem);

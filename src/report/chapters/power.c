@@ -10,15 +10,27 @@
 #include "region/windows.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
+#include "run/manifest.h"
+#include "rundir/members.h"
 #include "rundir/rundir.h"
 #include "util/err.h"
 #include "util/file.h"
+#include "util/json.h"
 #include "util/path.h"
 #include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static const struct lpo_column stage_columns[] = {
+/* Of another machine: the rank that sampled there, and the machine's name. */
+struct machine {
+    int32_t rank;
+    const char *host; /* NULL: not known */
+};
+
+/* The first two are for other machines only. */
+static const struct lpo_column machine_columns[] = {
+    { "rank", "Rank", LPO_CELL_COUNT, NULL },
+    { "host", "Machine", LPO_CELL_TEXT, NULL },
     { "stage", "Stage", LPO_CELL_TEXT, NULL },
     { "gpu", "GPU", LPO_CELL_COUNT, NULL },
     { "samples", "Samples", LPO_CELL_COUNT, NULL, 3 },
@@ -55,11 +67,15 @@ static void row_slowed(struct lpo_table *t, const struct lpo_power_window *w)
 }
 
 static void stage_row(struct lpo_table *t, const char *stage, const struct lpo_power_gpu *g,
-                      int64_t from_ns, int64_t to_ns)
+                      int64_t from_ns, int64_t to_ns, const struct machine *machine)
 {
     struct lpo_power_window w;
 
     lpo_power_look(g, from_ns, to_ns, &w);
+    if (machine) {
+        lpo_doc_row_count(t, (uint64_t)machine->rank);
+        lpo_doc_row_text(t, machine->host);
+    }
     lpo_doc_row_text(t, stage);
     lpo_doc_row_count(t, g->gpu);
     lpo_doc_row_count(t, w.samples);
@@ -83,27 +99,78 @@ static bool is_window(const struct lpo_stage_record *s)
            s->wall_ns < INT64_MAX / 4;
 }
 
-static void stage_table(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_power *p)
+/* The rows of one machine. Without a stage that has a time, all samples are one row. */
+static void stage_rows(struct lpo_table *t, const struct lpo_manifest *m, const struct lpo_power *p,
+                       const struct machine *machine)
 {
-    struct lpo_table *t = lpo_doc_table(doc, "power_stages", "Each stage from its start to its end",
-                                        stage_columns, COUNT(stage_columns));
     size_t windows = 0;
 
-    for (size_t i = 0; d->has_manifest && i < d->manifest.nstages; i++) {
-        const struct lpo_stage_record *s = &d->manifest.stages[i];
+    for (size_t i = 0; m && i < m->nstages; i++) {
+        const struct lpo_stage_record *s = &m->stages[i];
 
         if (!is_window(s))
             continue;
         windows++;
         for (size_t g = 0; g < p->gpus.len; g++)
-            stage_row(t, s->name, &p->gpus.at[g], s->started_ns, s->started_ns + s->wall_ns);
+            stage_row(t, s->name, &p->gpus.at[g], s->started_ns, s->started_ns + s->wall_ns,
+                      machine);
     }
     for (size_t g = 0; !windows && g < p->gpus.len; g++) {
         const struct lpo_power_gpu *gpu = &p->gpus.at[g];
 
         if (gpu->samples.len)
             stage_row(t, "all samples", gpu, gpu->samples.at[0].unix_ns,
-                      gpu->samples.at[gpu->samples.len - 1].unix_ns);
+                      gpu->samples.at[gpu->samples.len - 1].unix_ns, machine);
+    }
+}
+
+static void stage_table(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_power *p)
+{
+    struct lpo_table *t = lpo_doc_table(doc, "power_stages", "Each stage from its start to its end",
+                                        machine_columns + 2, COUNT(machine_columns) - 2);
+
+    stage_rows(t, d->has_manifest ? &d->manifest : NULL, p, NULL);
+}
+
+/* The samples of another machine of the job, in the folder of the rank that took them. */
+static void machine_rows(struct lpo_doc *doc, struct lpo_table *t, const struct lpo_rundir *d,
+                         const char *member, const char *file)
+{
+    LPO_AUTO(lpo_file_text) text = NULL;
+    LPO_AUTO(lpo_power) p = NULL;
+    struct lpo_manifest m = { .arena = d->arena, .dir = lpo_rundir_path(d, member) };
+    struct machine machine = { lpo_rundir_member_rank(member), NULL };
+    const struct lpo_json *env = NULL;
+    struct lpo_err err = { 0 };
+
+    if (lpo_rundir_text(d, file, &text, &err) < 0 ||
+        lpo_power_parse(text->at, text->len, &p, &err) < 0) {
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "%s cannot be read: %s", file, lpo_err_cause(&err));
+        return;
+    }
+    if (d->private_too &&
+        lpo_json_read_file(d->arena, lpo_path_join(d->arena, m.dir, "env.json"), &env, &err) == 0)
+        machine.host = lpo_json_text(lpo_json_at(env, "host.name"), NULL);
+    stage_rows(t, lpo_run_manifest_load(&m, &err) == 0 ? &m : NULL, p, &machine);
+}
+
+static void machine_table(struct lpo_doc *doc, const struct lpo_rundir *d, const char *stage)
+{
+    const char **members;
+    size_t n = lpo_rundir_members(d->arena, d->dir, &members);
+    struct lpo_table *t = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *folder = lpo_path_join(d->arena, members[i], stage);
+        const char *file = lpo_path_join(d->arena, folder, "samples.csv");
+
+        if (!lpo_rundir_has(d, file))
+            continue;
+        if (!t)
+            t = lpo_doc_table(doc, "power_machines",
+                              "Other machines of the job: each stage by the machine's own clock",
+                              machine_columns, COUNT(machine_columns));
+        machine_rows(doc, t, d, members[i], file);
     }
 }
 
@@ -219,6 +286,7 @@ void lpo_report_chapter_power(struct lpo_doc *doc, const struct lpo_rundir *d,
         return;
     }
     stage_table(doc, d, p);
+    machine_table(doc, d, stage);
     if (s)
         region_table(doc, d, s, p);
 }
