@@ -9,6 +9,8 @@
 #include "cli/run/progress.h"
 #include "cli/trace_options.h"
 #include "hydra/compose.h"
+#include "pipeline/ncu/ncu.h"
+#include "pipeline/stage.h"
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -72,37 +74,19 @@ static int read_wanted(struct lpo_app *app, const struct lpo_args *args,
  * what the user writes has the last word. */
 static const char **overrides_of(struct lpo_arena *a, const struct lpo_args *args)
 {
-    static const char *const own[] = {
-        "hydra.run.dir=tmp/kernels/${now:%Y%m%d-%H%M%S}",
-        "pipeline.ncu.ncu_cli.nvtx.include=null",
-        "pipeline.ncu.ncu_cli.set=null",
-        "pipeline.ncu.ncu_cli.metrics=null",
-        "pipeline.ncu.ncu_cli.launch_count=1",
-    };
-    const size_t n = sizeof own / sizeof *own;
-    const char **all = lpo_arena_array(a, n + args->nwords + 1, sizeof *all);
+    const char *const *own = lpo_pipeline_ncu_kernel_overrides();
+    const char **all;
+    size_t n = 0;
 
-    memcpy(all, own, sizeof own);
+    while (own[n])
+        n++;
+    all = lpo_arena_array(a, 1 + n + args->nwords + 1, sizeof *all);
+    all[0] = "hydra.run.dir=tmp/kernels/${now:%Y%m%d-%H%M%S}";
+    for (size_t i = 0; i < n; i++)
+        all[1 + i] = own[i];
     for (size_t i = 0; i < args->nwords; i++)
-        all[n + i] = args->words[i];
+        all[1 + n + i] = args->words[i];
     return all;
-}
-
-/* pipeline.ncu.ncu_cli, made where a config of the user's own does not have it. */
-static struct lpo_node *flags_of(struct lpo_arena *a, struct lpo_node *config)
-{
-    static const char *const path[] = { "pipeline", "ncu", "ncu_cli" };
-
-    for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
-        struct lpo_node *below = lpo_node_get(config, path[i]);
-
-        if (!below || below->kind != LPO_NODE_MAP) {
-            below = lpo_node_map(a);
-            lpo_node_set(a, config, path[i], below);
-        }
-        config = below;
-    }
-    return config;
 }
 
 static int set_count(struct lpo_arena *a, struct lpo_node *cli, const struct lpo_args *args,
@@ -146,7 +130,7 @@ static int find_ncu(struct lpo_app *app, const struct lpo_args *args, const stru
     const char *name = lpo_cli_args_text(args, "ncu", NULL);
 
     if (!name)
-        name = lpo_settings_text(job->config, "pipeline.ncu.program");
+        name = lpo_settings_text(job->config, lpo_pipeline_ncu.program);
     *out = lpo_path_which(app->arena, name);
     if (!*out && lpo_cli_args_has(args, "dry-run"))
         *out = name; /* the command is shown even where the tool is not */
@@ -173,7 +157,8 @@ static int make_job(struct lpo_app *app, const struct lpo_args *args, struct lpo
     job->config = config;
     k->job = job;
     k->per_config = lpo_cli_args_has(args, "per-config");
-    return set_options(app->arena, flags_of(app->arena, config), args, err);
+    k->flags = lpo_pipeline_ncu_kernel_flags(app->arena, config);
+    return set_options(app->arena, k->flags, args, err);
 }
 
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)

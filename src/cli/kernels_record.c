@@ -63,13 +63,12 @@ static struct lpo_node *ncu_node(struct lpo_arena *a, const struct lpo_kernels_f
         "set",          "sections",    "metrics",         "launch_skip",
         "launch_count", "replay_mode", "kernel_name_base"
     };
-    const struct lpo_node *flags = lpo_node_at(f->k->job->config, "pipeline.ncu.ncu_cli");
     struct lpo_node *map = lpo_node_map(a);
 
     set_text(a, map, "program", f->k->ncu);
     set_text(a, map, "version", f->ncu_version);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        set_copy(a, map, keys[i], lpo_node_get(flags, keys[i]));
+        set_copy(a, map, keys[i], lpo_node_get(f->k->flags, keys[i]));
     lpo_node_set(a, map, "per_config", lpo_node_bool(a, f->k->per_config));
     return map;
 }

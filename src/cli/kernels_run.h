@@ -16,6 +16,7 @@ struct lpo_str;
 struct lpo_kernels_job {
     const struct lpo_job *job; /* config, with the options of the command line in it, and workload;
                                   run_dir is the folder wanted */
+    struct lpo_node *flags;    /* of that config: what ncu is started with */
     const char *ncu;           /* the program */
     bool per_config;           /* launches are counted per (kernel, grid, block) */
     struct lpo_wanted_kernels wanted;

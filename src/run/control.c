@@ -110,6 +110,26 @@ static void ask_folder(struct lpo_arena *a, const char *dir, const char *request
     closedir(d);
 }
 
+/* A run folder has one for each stage; the collector is in that of the stage that loaded it. */
+static void ask_folders_in(struct lpo_arena *a, const char *dir, const char *request,
+                           struct lpo_control_answers *out)
+{
+    DIR *d = opendir(dir);
+    const char **names = lpo_arena_alloc(a, LPO_CONTROL_MOST * sizeof *names);
+    struct dirent *e;
+    size_t count = 0;
+
+    if (!d)
+        return;
+    while (count < LPO_CONTROL_MOST && (e = readdir(d)))
+        if (*e->d_name != '.' && lpo_path_is_dir(lpo_path_join(a, dir, e->d_name)))
+            names[count++] = lpo_arena_strdup(a, e->d_name);
+    closedir(d);
+    qsort(names, count, sizeof *names, by_name);
+    for (size_t i = 0; i < count; i++)
+        ask_folder(a, lpo_path_join(a, dir, names[i]), request, out);
+}
+
 int lpo_run_control_send(struct lpo_arena *a, const char *dir, const char *request,
                          struct lpo_control_answers *out, struct lpo_err *err)
 {
@@ -122,6 +142,6 @@ int lpo_run_control_send(struct lpo_arena *a, const char *dir, const char *reque
     out->len = 0;
     out->at = lpo_arena_alloc(a, LPO_CONTROL_MOST * sizeof *out->at);
     ask_folder(a, dir, line, out);
-    ask_folder(a, lpo_path_join(a, dir, "native"), line, out);
+    ask_folders_in(a, dir, line, out);
     return 0;
 }

@@ -26,7 +26,7 @@ struct lpo_control_answers {
     size_t len;
 };
 
-/* Sends one line to every collector that listens in `dir` or in its folder native/, in the order of
+/* Sends one line to every collector that listens in `dir` or in a folder of it, in the order of
  * their names. A socket that nobody answers is left out: its process has ended. */
 int lpo_run_control_send(struct lpo_arena *a, const char *dir, const char *request,
                          struct lpo_control_answers *out, struct lpo_err *err);

@@ -157,6 +157,14 @@ class Control(unittest.TestCase):
         self.call()
         self.assertEqual(self.end()["serve/decode"]["visits"], 1)
 
+    def test_any_folder_of_a_run(self) -> None:
+        self.folder = self.folder.parent / "another"
+        self.folder.mkdir()
+        self.start(WAIT="1")
+        self.assertTrue(self.ctl("start", folder=self.folder.parent)["recording"])
+        self.call()
+        self.assertEqual(self.end()["serve/decode"]["visits"], 1)
+
     def test_another_user_is_refused(self) -> None:
         if os.geteuid() != 0:
             self.skipTest("only root can become another user")

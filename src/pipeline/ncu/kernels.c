@@ -154,6 +154,35 @@ int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, boo
     return 0;
 }
 
+const char *const *lpo_pipeline_ncu_kernel_overrides(void)
+{
+    static const char *const overrides[] = {
+        "pipeline.ncu.ncu_cli.nvtx.include=null",
+        "pipeline.ncu.ncu_cli.set=null",
+        "pipeline.ncu.ncu_cli.metrics=null",
+        "pipeline.ncu.ncu_cli.launch_count=1",
+        NULL,
+    };
+
+    return overrides;
+}
+
+struct lpo_node *lpo_pipeline_ncu_kernel_flags(struct lpo_arena *a, struct lpo_node *config)
+{
+    static const char *const path[] = { "pipeline", "ncu", "ncu_cli" };
+
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
+        struct lpo_node *below = lpo_node_get(config, path[i]);
+
+        if (!below || below->kind != LPO_NODE_MAP) {
+            below = lpo_node_map(a);
+            lpo_node_set(a, config, path[i], below);
+        }
+        config = below;
+    }
+    return config;
+}
+
 static void add_table(struct lpo_stage_ctx *ctx, const char *ncu, const char *section,
                       const char *file, struct lpo_steps *steps)
 {

@@ -10,6 +10,7 @@
 
 struct lpo_arena;
 struct lpo_err;
+struct lpo_node;
 struct lpo_stage_ctx;
 struct lpo_steps;
 
@@ -35,6 +36,11 @@ int lpo_pipeline_ncu_wanted_read(struct lpo_arena *a, struct lpo_wanted_kernels 
 /* "kernel_0001_flash_fwd_kernel" */
 const char *lpo_pipeline_ncu_kernel_folder(struct lpo_arena *a, size_t number,
                                            const struct lpo_wanted_kernel *kernel);
+
+/* What a look at a few kernels does otherwise than the presets, as overrides; NULL-terminated. */
+const char *const *lpo_pipeline_ncu_kernel_overrides(void);
+/* The node with the flags of ncu, made where a config of the user's own does not have it. */
+struct lpo_node *lpo_pipeline_ncu_kernel_flags(struct lpo_arena *a, struct lpo_node *config);
 
 #define LPO_KERNEL_REPORT  "ncu.ncu-rep"
 #define LPO_KERNEL_LOG     "ncu.log"
