@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # On a GPU machine with gcc and PyTorch: what the calls that can block cost, what windows cost outside and inside, and
-# whether every eighth step of a decode stands for all of them. Four parts of less than 100 seconds each:
-#   tests/gpu/windows.sh [calls] [cost] [same] [graphs]      all without words; $OUT gets PART.txt, PART.json, traces
+# whether every eighth step of a decode stands for all of them. Three parts, `cost` of at most 150 seconds, the others of 100:
+#   tests/gpu/windows.sh [cost] [same] [graphs]      all without words; $OUT gets PART.txt, traces, and of `cost` figures.txt: a line for
+#                                                    each figure, also where the time did not suffice for all rounds
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
@@ -13,12 +14,6 @@ lib=$work/liblpo-collect.so
 scripts/build-collect.sh "$lib" >/dev/null || exit 1
 failed=0
 fail() { echo "FAILED: $*"; failed=1; } # a part runs in a subshell, so the words count, see the end
-bench() { # PART COPIES VARIANTS
-    mkdir -p "$work/$1"
-    timeout 100 "$PYTHON" bench/gpu/collect_bench.py --library "$lib" --out "$work/$1" --rounds 12 --seconds 78 --kinds eager --copies "$2" --only "$3" ||
-        fail "$1: not every program was measured"
-    cp "$work/$1/overhead.json" "$OUT/$1.json" 2>/dev/null
-}
 traced() { # NAME SETTINGS… -- WORDS…
     local name=$1 settings=()
     shift
@@ -30,8 +25,12 @@ traced() { # NAME SETTINGS… -- WORDS…
 }
 biggest() { ls -S "$work/$1"/*.lpot 2>/dev/null | head -1; } # a program may start small ones of its own
 compare() { "$PYTHON" tests/gpu/windows.py compare "$(biggest "$1")" "$(biggest "$2")" "$3" "$4" || fail "$2 against $1"; }
-calls() { bench calls 2 "none,ours,no calls"; }
-cost() { bench cost 2 "none,outside a window,every 8th step,every 8th counted"; }
+cost() {
+    mkdir -p "$work/cost"
+    timeout 145 "$PYTHON" bench/gpu/windows_bench.py --library "$lib" --out "$work/cost" --rounds 12 --seconds 115 ||
+        fail "cost: not every program was measured"
+    cp "$work/cost/figures.txt" "$work/cost/windows.json" "$OUT/" 2>/dev/null
+}
 same() {
     traced full -- eager
     traced eighth CAPTURE_RANGE=step CAPTURE_EVERY=8 CAPTURE_COUNT=1 -- eager
@@ -50,7 +49,7 @@ graphs() { # switching kernel records between launches of a graph must not crash
         cp "$(biggest "graph-eighth-$how")" "$OUT/graph-eighth-$how.lpot"
     done
 }
-for part in "${@:-calls cost same graphs}"; do
+for part in "${@:-cost same graphs}"; do
     for p in $part; do
         echo "== $p"
         "$p" 2>&1 | tee "$OUT/$p.txt"

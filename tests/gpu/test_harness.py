@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that measure on a GPU, without one: windows_bench.py around a program with NVTX ranges, hour.py around made-up memory.
+Prints TAP."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "collect"), str(ROOT / "bench/gpu")]
+import hour  # noqa: E402
+import tap  # noqa: E402
+import windows_bench  # noqa: E402
+from lpot import Trace  # noqa: E402
+
+LIBRARY = Path(os.environ["LPO_BUILD_ROOT"]) / "src/collect/liblpo-collect.so"
+STEPS = 16
+
+# In place of a model: a repeat has 16 ranges. The collector is loaded in the children, each with its settings.
+PROGRAM = """
+import sys, time
+sys.path[:0] = sys.argv[1:3]
+del sys.argv[1:3]
+import collect_bench, windows_bench
+
+def serve(_, commands, answers):
+    import lpo
+    lpo.mark("up")
+    print("ready", file=answers, flush=True)
+    while commands.readline().strip() == "eager":
+        start = time.perf_counter()
+        for _ in range(16):
+            with lpo.range("a step"):
+                pass
+        print(1e3 * (time.perf_counter() - start), file=answers, flush=True)
+
+collect_bench.serve, collect_bench.imports = serve, lambda: None
+sys.exit(windows_bench.main())
+"""
+
+
+class Windows(unittest.TestCase):
+    def test_one_process_inside_and_outside(self) -> None:
+        with tempfile.TemporaryDirectory() as out:
+            words = [str(ROOT / "bench/gpu"), str(ROOT / "python"), "--library", str(LIBRARY), "--out", out, "--rounds", "3"]
+            done = subprocess.run([sys.executable, "-c", PROGRAM, *words], capture_output=True, text=True, timeout=100)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            lines = (Path(out) / "figures.txt").read_text(encoding="utf-8").splitlines()
+            calls = {p.name: [r for t in p.glob("*.lpot") for r in Trace(str(t)).ranges if r[2] == "a step"] for p in (Path(out) / "traces").iterdir()}
+        self.assertEqual(len(lines), len(windows_bench.FIGURES))
+        self.assertTrue(all(line.endswith("\t3 rounds") for line in lines), lines)
+        self.assertEqual(len(calls["whole-0"]), 3 * STEPS)  # of six repeats
+        self.assertEqual(len(calls["eighth-0"]), 3 * STEPS // 8)
+        self.assertEqual(len(calls["eighth_counted-0"]), 3 * STEPS // 8)
+
+    def test_a_process_that_cannot_be_switched(self) -> None:
+        p = windows_bench.Process.__new__(windows_bench.Process)
+        p.name, p.loaded, p.by_range, p.folder, p.pid, p.error, p.times = "whole", True, False, "/proc", 1, None, {"eager": []}
+        p.one(True)
+        self.assertIsNotNone(p.error)
+
+
+class Hour(unittest.TestCase):
+    def test_a_step_is_no_growth_and_a_leak_is(self) -> None:
+        flat = [(10 * i, 20000 * i, 500_000_000 + (1 << 25) * (i > 2), 900_000, 0) for i in range(60)]
+        self.assertTrue(hour.growth(flat)[1])
+        leak = [(10 * i, 20000 * i, 500_000_000 + 2 * 20000 * i, 900_000, 0) for i in range(60)]  # two bytes a launch
+        lines, fine = hour.growth(leak)
+        self.assertFalse(fine)
+        self.assertIn("+2000.00 bytes per 1,000 launches", lines[0])
+        host = [(10 * i, 20000 * i, 500_000_000, 900_000 + 40 * i, 0) for i in range(60)]  # 2 KiB for 1,000
+        self.assertFalse(hour.growth(host)[1])
+
+    def test_rows_are_written_as_time_goes(self) -> None:
+        done = []
+        hour.EVERY_S, hour.PAUSE_S = 0, 0
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "t.tsv"
+            rows = hour.run(0, out, lambda: done.append(1), lambda: 7)
+            self.assertEqual([len(line.split("\t")) for line in out.read_text().splitlines()], [5] * len(rows))
+        self.assertEqual((rows[-1][2], rows[-1][1]), (7, 1000 * len(done)))
+
+
+if __name__ == "__main__":
+    tap.main()
