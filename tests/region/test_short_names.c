@@ -42,6 +42,35 @@ static const struct short_case {
       "xmma gemm f32f32 nn 32x32x8" },
     { "Tensile", "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT64x32x256_MI16x16x1_SN",
       "Cijk_Alik_Bljk_BBS MT64x32x256" },
+    { "bmm of TensorRT-LLM",
+      "bmm_E2m1_E2m1E2m1_Fp32_Ab16_Bb16_Cb16_t128x32x512u2_s4_et128x32_m128x32x64_c1x1x1_rM_TN_"
+      "transOut_schPd2x1x2x3_biasFp32M_bN_ldgsts_ldgstsSf_rgTma_clmp_swiGlu_dynB_sm100f",
+      "bmm E2m1_E2m1E2m1 128x32x512u2 swiGlu" },
+    { "CuTe DSL",
+      "kernel_cutlass_kernel_flashinfernormkernelsfused_add_rmsnormFusedAddRMSNormKernel_object_at_"
+      "_tensorptrbf16gmemalign128o512051201_0",
+      "cute<FusedAddRMSNorm>" },
+    { "CuTe DSL, cut", "kernel_cutlass_kernel_flashinfernormkernelsfused_add_rms...",
+      "cute<flashinfernormkernelsfused_add_rms>" },
+    { "a long word, without what all have",
+      "ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_32x3_relu_tn",
+      "ampere_bf16_s16816gemm_bf16_128x256_stages_32x3_relu_tn" },
+    { "the same in CUTLASS",
+      "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x64_32x4_nn_align8>("
+      "int)",
+      "cutlass_80_bf16_s16816gemm_relu_bf16_256x64_32x4_nn_align8" },
+    { "the architecture only wraps",
+      "void cutlass::device_kernel<flash::enable_sm90<flash::FlashAttnBwdSm90<int> > >(int)",
+      "cutlass<FlashAttnBwdSm90 int>" },
+    { "a function that is passed on",
+      "void k_bin_bcast<&(op_add(float, float)), float, float>(float const*)",
+      "k_bin_bcast<op_add,float,float>" },
+    { "the same with scopes and types",
+      "void vllm::act_and_mul_kernel<c10::Half, &(c10::Half "
+      "vllm::silu_kernel<c10::Half>(c10::Half const&)), true>(int)",
+      "act_and_mul<f16,silu,true>" },
+    { "called by its scope", "void internal::gemvx::kernel<int, __half, 7>(int)",
+      "gemvx<int,f16,7>" },
     { "flash attention",
       "void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4, false, false, "
       "cutlass::bfloat16_t, Flash_kernel_traits<128, 128, 64, 4, cutlass::bfloat16_t> >, false, "
@@ -127,26 +156,33 @@ static void check_set(void **state)
         assert_string_equal(out[i], c->want[i]);
 }
 
-/* All names that are known here, as if they were of one report. */
-static void names_of_real_traces_differ(void **state)
+static const struct list_case {
+    const char *name, *file;
+    size_t count;
+} lists[] = {
+    { "names of real traces differ", "tests/data/classes/names.json", 721 },
+    { "names of many engines differ", "tests/data/classes/classes-fourth.json", 1107 },
+};
+
+/* All names of a file, as if they were of one report. */
+static void check_list(void **state)
 {
+    const struct list_case *c = *state;
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    const char *path =
-        lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."), "tests/data/classes/names.json");
+    const char *path = lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."), c->file);
     const struct lpo_json *json = NULL;
     struct lpo_err err = { 0 };
-    struct lpo_kernel_span names[1000];
-    const char *out[1000];
+    struct lpo_kernel_span names[1200];
+    const char *out[1200];
     size_t n = 0;
 
-    (void)state;
     assert_int_equal(lpo_json_read_file(a, path, &json, &err), 0);
     LPO_JSON_EACH(row, json)
     {
-        assert_true(n < 1000);
+        assert_true(n < 1200);
         names[n++] = span(lpo_json_text(lpo_json_get(row, "name"), ""));
     }
-    assert_int_equal(n, 721);
+    assert_int_equal(n, c->count);
     lpo_region_short_names(a, names, n, out);
     for (size_t i = 0; i < n; i++) {
         size_t columns = 0;
@@ -160,15 +196,13 @@ static void names_of_real_traces_differ(void **state)
 }
 
 /* Tables cut names anywhere: each piece has a class and a short name. Every 5th place is enough. */
-static void names_cut_anywhere(void **state)
+static void cut_names_of(const char *file)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    const char *path =
-        lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."), "tests/data/classes/classes-blind.json");
+    const char *path = lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."), file);
     const struct lpo_json *json = NULL;
     struct lpo_err err = { 0 };
 
-    (void)state;
     assert_int_equal(lpo_json_read_file(a, path, &json, &err), 0);
     LPO_JSON_EACH(row, json)
     {
@@ -188,13 +222,20 @@ static void names_cut_anywhere(void **state)
     }
 }
 
+static void names_cut_anywhere(void **state)
+{
+    (void)state;
+    cut_names_of("tests/data/classes/classes-blind.json");
+    cut_names_of("tests/data/classes/classes-fourth.json");
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check_short);
     UNIT_ROWS(&u, sets, check_set);
-    UNIT_TEST(&u, names_of_real_traces_differ);
+    UNIT_ROWS(&u, lists, check_list);
     UNIT_TEST(&u, names_cut_anywhere);
     return unit_run(&u);
 }

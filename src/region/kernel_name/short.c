@@ -134,9 +134,6 @@ static bool wrapper(struct lpo_kernel_span w)
         "_cuda_scatter_gather_internal_kernel",
         "true",
         "false",
-        "enable_sm90_or_later",
-        "enable_3x_kernel_for_sm9x",
-        "enable_sm80_to_sm89",
         "TensorEvaluator",
         "TensorAssignOp",
         "TensorMap",
@@ -151,7 +148,8 @@ static bool wrapper(struct lpo_kernel_span w)
     for (size_t i = 0; i < COUNT(words); i++)
         if (same(w, words[i]))
             return true;
-    return isdigit((unsigned char)w.at[0]);
+    return isdigit((unsigned char)w.at[0]) || /* and the architecture that one is built for */
+           (w.len > 7 && memcmp(w.at, "enable_", 7) == 0);
 }
 
 /* The first functor in template arguments, and the type it is made for. */
@@ -246,7 +244,8 @@ static bool add_carried(const struct lpo_kernel_parts *p, struct lpo_str *out)
         if (!f.name.len)
             return false;
         if (f.name.len > 8 && memcmp(f.name.at, "cutlass_", 8) == 0) { /* a name of its own */
-            lpo_str_addn(out, f.name.at, f.name.len);
+            if (!lpo_region_short_long_word(&(struct lpo_kernel_parts){ .function = f.name }, out))
+                lpo_str_addn(out, f.name.at, f.name.len);
             return true;
         }
         f.name = lpo_region_short_word(f.name);
@@ -306,130 +305,91 @@ static bool add_flash(const struct lpo_kernel_parts *p, struct lpo_str *out)
     return true;
 }
 
-static bool digits_x(struct lpo_kernel_span s)
+/* "&(c10::Half vllm::silu_kernel<c10::Half>(c10::Half const&))" at *at: the function that is passed
+ * on, and *at behind it. */
+static bool passed_function(struct lpo_kernel_span s, size_t *at, struct lpo_kernel_span *out)
 {
-    size_t i = 0;
+    size_t from = *at + 2, end = from;
+    struct lpo_kernel_parts inside;
+    int open = 1;
 
-    while (i < s.len && isdigit((unsigned char)s.at[i]))
-        i++;
-    return i && i + 1 < s.len && s.at[i] == 'x' && isdigit((unsigned char)s.at[i + 1]);
-}
-
-/* The next part of a name between underscores. */
-static bool next_part(struct lpo_kernel_span s, size_t *at, struct lpo_kernel_span *out)
-{
-    size_t from = *at, i;
-
-    while (from < s.len && s.at[from] == '_')
-        from++;
-    for (i = from; i < s.len && s.at[i] != '_'; i++)
-        ;
-    *at = i;
-    *out = (struct lpo_kernel_span){ s.at + from, i - from };
-    return i > from;
-}
-
-/* nvjet_sm90_tst_64x8_64x16_4x1_v_bz_splitK_TNT: the tile, and all that stands behind "bz". */
-static bool add_nvjet(const struct lpo_kernel_parts *p, struct lpo_str *out)
-{
-    struct lpo_kernel_span w;
-    bool tile = false, behind = false;
-
-    if (p->function.len < 6 || memcmp(p->function.at, "nvjet_", 6) != 0)
+    if (s.len < from || s.at[*at] != '&' || s.at[*at + 1] != '(')
         return false;
-    lpo_str_add(out, "nvjet");
-    for (size_t at = 6; next_part(p->function, &at, &w);) {
-        if (behind || (!tile && digits_x(w)))
-            lpo_str_addf(out, " %.*s", (int)w.len, w.at);
-        tile = tile || digits_x(w);
-        behind = behind || same(w, "bz");
-    }
-    return tile;
+    for (; end < s.len && open; end++)
+        open += s.at[end] == '(' ? 1 : s.at[end] == ')' ? -1 : 0;
+    lpo_region_kernel_parts(s.at + from, end - from - !open, &inside);
+    *at = end;
+    *out = lpo_region_short_word(inside.function);
+    return out->len > 0;
 }
 
-/* sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_…: what, type, layout, tile. */
-static bool add_xmma(const struct lpo_kernel_parts *p, struct lpo_str *out)
+/* "internal::gemvx::kernel" is called by its scope. */
+static struct lpo_kernel_span plain_name(const struct lpo_kernel_parts *p)
 {
-    static const char mark[] = "_xmma_", tile[] = "tilesize";
-    const char *at = memmem(p->function.at, p->function.len, mark, sizeof mark - 1);
-    struct lpo_kernel_span w, rest;
-    bool typed = false, type;
-    int n = 0;
+    size_t from = p->scope.len;
 
-    if (!at)
-        return false;
-    at += sizeof mark - 1;
-    rest = (struct lpo_kernel_span){ at, p->function.len - (size_t)(at - p->function.at) };
-    lpo_str_add(out, "xmma");
-    for (size_t i = 0; next_part(rest, &i, &w); n++) {
-        if (w.len > sizeof tile - 1 && memcmp(w.at, tile, sizeof tile - 1) == 0) {
-            lpo_str_addf(out, " %.*s", (int)(w.len - sizeof tile + 1), w.at + sizeof tile - 1);
-            return true;
-        }
-        type = !typed && n && isdigit((unsigned char)w.at[w.len - 1]);
-        typed = typed || type;
-        if (n == 0 || type || same(w, "indexed") || (w.len == 2 && n < 8))
-            lpo_str_addf(out, " %.*s", (int)w.len, w.at);
-    }
-    return true;
+    if (!same(p->function, "kernel"))
+        return p->arguments.len ? lpo_region_short_word(p->function) : p->function;
+    while (from && word(p->scope.at[from - 1]))
+        from--;
+    return from < p->scope.len ? (struct lpo_kernel_span){ p->scope.at + from, p->scope.len - from }
+                               : p->function;
 }
 
-/* Cijk_Alik_Bljk_BBS_BH_…_MT64x32x256_…: Tensile's index names, types and macro tile. */
-static bool add_tensile(const struct lpo_kernel_parts *p, struct lpo_str *out)
+/* Behind the brackets that were opened and closed from `was` to `at`. */
+static int depth_at(struct lpo_kernel_span s, size_t was, size_t at, int depth)
 {
-    const char *from = memmem(p->function.at, p->function.len, "Cijk_", 5);
-    struct lpo_kernel_span w, rest;
-    int n = 0;
+    for (size_t i = was; i < at; i++)
+        depth += strchr("<({[", s.at[i]) ? 1 : strchr(">)}]", s.at[i]) ? -1 : 0;
+    return depth;
+}
 
-    if (!from)
-        return false;
-    rest = (struct lpo_kernel_span){ from, p->function.len - (size_t)(from - p->function.at) };
-    for (size_t i = 0; next_part(rest, &i, &w); n++) {
-        if (n < 4)
-            lpo_str_addf(out, n ? "_%.*s" : "%.*s", (int)w.len, w.at);
-        else if (w.len > 2 && memcmp(w.at, "MT", 2) == 0 && isdigit((unsigned char)w.at[2]))
-            lpo_str_addf(out, " %.*s", (int)w.len, w.at);
-    }
-    return true;
+static void add_argument(struct lpo_str *out, size_t begin, struct lpo_kernel_span w, bool minus)
+{
+    struct lpo_kernel_span type = w;
+    size_t digits = 0;
+
+    lpo_region_short_type(w, &type);
+    while (digits < type.len && isdigit((unsigned char)type.at[digits]))
+        digits++;
+    if (digits)
+        type.len = digits;
+    if (out->len > begin)
+        lpo_str_addc(out, ',');
+    if (digits && minus)
+        lpo_str_addc(out, '-');
+    lpo_str_addn(out, type.at, type.len);
 }
 
 /* Any other function: its own name and its template arguments in short: last names of scopes,
  * numbers without suffix, what is nested deeper left out. */
 static bool add_plain(const struct lpo_kernel_parts *p, struct lpo_str *out)
 {
-    struct lpo_kernel_span f = p->arguments.len ? lpo_region_short_word(p->function) : p->function,
-                           w;
+    struct lpo_kernel_span f = plain_name(p), args = p->arguments, w;
     size_t begin, was = 0;
     int depth = 0;
 
     lpo_str_addn(out, f.at, f.len);
-    if (!p->arguments.len)
+    if (!args.len)
         return true;
     lpo_str_addc(out, '<');
     begin = out->len;
-    for (size_t at = 0; next_word(p->arguments, &at, &w); was = at) {
-        struct lpo_kernel_span type = w;
-        size_t digits = 0;
+    for (size_t at = 0; out->len - begin <= LPO_SHORT_NAME && next_word(args, &at, &w); was = at) {
+        const char *passed = memchr(args.at + was, '&', (size_t)(w.at - args.at) - was);
+        size_t from = passed ? (size_t)(passed - args.at) : 0, to = from;
 
-        for (size_t i = was; i < (size_t)(w.at - p->arguments.at); i++)
-            depth += strchr("<({[", p->arguments.at[i])   ? 1
-                     : strchr(">)}]", p->arguments.at[i]) ? -1
-                                                          : 0;
-        if (depth > 0 || same(w, "unsigned") || same(w, "const") || same(w, "void") ||
-            (at + 1 < p->arguments.len && p->arguments.at[at] == ':'))
+        if (passed && passed_function(args, &to, &w)) {
+            depth = depth_at(args, was, from, depth);
+            at = to;
+            if (depth == 0)
+                add_argument(out, begin, w, false);
             continue;
-        lpo_region_short_type(w, &type);
-        while (digits < type.len && isdigit((unsigned char)type.at[digits]))
-            digits++;
-        if (digits)
-            type.len = digits;
-        if (out->len > begin)
-            lpo_str_addc(out, ',');
-        if (digits && w.at > p->arguments.at && w.at[-1] == '-')
-            lpo_str_addc(out, '-');
-        lpo_str_addn(out, type.at, type.len);
-        if (out->len - begin > LPO_SHORT_NAME)
-            break;
+        }
+        depth = depth_at(args, was, (size_t)(w.at - args.at), depth);
+        if (depth > 0 || same(w, "unsigned") || same(w, "const") || same(w, "void") ||
+            (at + 1 < args.len && args.at[at] == ':'))
+            continue;
+        add_argument(out, begin, w, w.at > args.at && w.at[-1] == '-');
     }
     lpo_str_addc(out, '>');
     if (out->len == begin + 1)
@@ -464,7 +424,15 @@ void lpo_region_short_fit(struct lpo_str *s, size_t from, size_t columns)
 void lpo_region_short_name(struct lpo_kernel_span name, struct lpo_str *out)
 {
     static bool (*const families[])(const struct lpo_kernel_parts *, struct lpo_str *) = {
-        add_nvjet, add_xmma, add_tensile, add_carried, add_flash, add_plain,
+        lpo_region_short_nvjet,
+        lpo_region_short_xmma,
+        lpo_region_short_tensile,
+        lpo_region_short_bmm,
+        lpo_region_short_cute,
+        lpo_region_short_long_word,
+        add_carried,
+        add_flash,
+        add_plain,
     };
     const size_t from = out->len;
     struct lpo_kernel_parts parts;

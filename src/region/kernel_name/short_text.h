@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region/kernel_name/short_text.h - pieces of short names, between short.c and short_set.c. */
+/* region/kernel_name/short_text.h - pieces of short names, between short.c, short_words.c and
+ * short_set.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,3 +17,11 @@ struct lpo_kernel_span lpo_region_short_word(struct lpo_kernel_span s);
 size_t lpo_region_short_cut(const char *text, size_t len, size_t columns);
 /* Cuts what stands behind `from` to that many columns, with "…" as the last. */
 void lpo_region_short_fit(struct lpo_str *s, size_t from, size_t columns);
+
+/* Families of names that are one word; false: not of this family. */
+bool lpo_region_short_nvjet(const struct lpo_kernel_parts *p, struct lpo_str *out);
+bool lpo_region_short_xmma(const struct lpo_kernel_parts *p, struct lpo_str *out);
+bool lpo_region_short_tensile(const struct lpo_kernel_parts *p, struct lpo_str *out);
+bool lpo_region_short_bmm(const struct lpo_kernel_parts *p, struct lpo_str *out);
+bool lpo_region_short_cute(const struct lpo_kernel_parts *p, struct lpo_str *out);
+bool lpo_region_short_long_word(const struct lpo_kernel_parts *p, struct lpo_str *out);
