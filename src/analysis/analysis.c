@@ -14,6 +14,7 @@
 #include "analysis/numbers/numbers.h"
 #include "analysis/operators/operators.h"
 #include "analysis/queue/queue.h"
+#include "analysis/ranks/balance.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/ranks/regions.h"
 #include "analysis/ranks/steps.h"
@@ -55,8 +56,9 @@ struct lpo_analysis_memo {
     struct lpo_ranks *ranks;
     struct lpo_ranks_regions *rank_regions;
     struct lpo_ranks_steps *rank_steps;
+    struct lpo_ranks_balance *rank_balance;
     /* asked for already: they may be NULL all the same */
-    bool has_ranks, has_rank_regions, has_rank_steps;
+    bool has_ranks, has_rank_regions, has_rank_steps, has_rank_balance;
     struct lpo_critical *critical;
     struct lpo_queue *queue;
     struct lpo_fusion *fusion;
@@ -220,6 +222,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     lpo_ranks_destroy(a->memo->ranks);
     lpo_ranks_regions_destroy(a->memo->rank_regions);
     lpo_ranks_steps_destroy(a->memo->rank_steps);
+    lpo_ranks_balance_destroy(a->memo->rank_balance);
     lpo_critical_destroy(a->memo->critical);
     lpo_queue_destroy(a->memo->queue);
     lpo_fusion_destroy(a->memo->fusion);
@@ -383,6 +386,14 @@ const struct lpo_ranks_regions *lpo_analysis_rank_regions(const struct lpo_analy
         a->memo->rank_regions = lpo_ranks_regions_create(lpo_analysis_all(a));
     a->memo->has_rank_regions = true;
     return a->memo->rank_regions;
+}
+
+const struct lpo_ranks_balance *lpo_analysis_rank_balance(const struct lpo_analysis *a)
+{
+    if (!a->memo->has_rank_balance)
+        a->memo->rank_balance = lpo_ranks_balance_create(a->tree);
+    a->memo->has_rank_balance = true;
+    return a->memo->rank_balance;
 }
 
 const struct lpo_ranks_steps *lpo_analysis_rank_steps(const struct lpo_analysis *a)

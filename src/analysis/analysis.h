@@ -31,6 +31,7 @@ struct lpo_region_cells;
 struct lpo_region_selection;
 struct lpo_region_tree;
 struct lpo_queue;
+struct lpo_ranks_balance;
 struct lpo_ranks_regions;
 struct lpo_ranks_steps;
 struct lpo_ranks;
@@ -112,6 +113,8 @@ const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_ana
 const struct lpo_ranks *lpo_analysis_ranks(const struct lpo_analysis *a);
 /* Regions over ranks; NULL: fewer than two, or no region. */
 const struct lpo_ranks_regions *lpo_analysis_rank_regions(const struct lpo_analysis *a);
+/* Numbers and sizes of all-to-alls over ranks; NULL: fewer than two ranks have any. */
+const struct lpo_ranks_balance *lpo_analysis_rank_balance(const struct lpo_analysis *a);
 /* Steps over ranks; NULL: fewer than two ranks have steps. */
 const struct lpo_ranks_steps *lpo_analysis_rank_steps(const struct lpo_analysis *a);
 /* The critical path of each process; NULL when launches were skipped. */

@@ -60,6 +60,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_report_put_collectives(doc->data, s->analysis);
     lpo_report_put_arrivals(doc->data, s->analysis);
     lpo_report_put_rank_steps(doc->data, s->analysis);
+    lpo_report_put_rank_balance(doc->data, s->analysis);
     lpo_report_put_critical(doc->data, s->analysis);
     lpo_report_put_queue(doc->data, s->analysis);
     lpo_report_put_fusion(doc->data, s->analysis);
@@ -91,6 +92,7 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
         lpo_report_chapter_rank_steps(doc, s);
         lpo_report_chapter_arrivals(doc, d, s);
         lpo_report_chapter_rank_regions(doc, d, s);
+        lpo_report_chapter_rank_balance(doc, d, s);
         lpo_report_chapter_regions(doc, d, s);
         lpo_report_chapter_modules(doc, d);
         lpo_report_chapter_numbers(doc, d, s);

@@ -48,6 +48,8 @@ void lpo_report_put_critical(struct lpo_record *to, const struct lpo_analysis *a
  * chapters/collectives.c. */
 void lpo_report_put_collectives(struct lpo_record *to, const struct lpo_analysis *a);
 void lpo_report_put_arrivals(struct lpo_record *to, const struct lpo_analysis *a);
+/* "imbalance": over ranks. In chapters/rank_balance.c. */
+void lpo_report_put_rank_balance(struct lpo_record *to, const struct lpo_analysis *a);
 /* "rank_steps": ranks × steps. In chapters/rank_steps.c. */
 void lpo_report_put_rank_steps(struct lpo_record *to, const struct lpo_analysis *a);
 /* "memory": the most in use at one time, by allocator, with its owners. In chapters/memory_peaks.c.

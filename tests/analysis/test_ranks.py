@@ -150,9 +150,21 @@ class Ranks(LpoCase):
             for e in trace["traceEvents"]:
                 if e["args"].get("Collective name") == "allreduce":
                     e["args"].update({"Collective name": "all_to_allv", "In msg nelems": rng.randrange(1000, 2000), "Out msg nelems": rng.randrange(1000, 2000)})
-        ranks = self.report(traces)["ranks"]
+        document = self.report(traces)
+        ranks = document["ranks"]
         self.assertEqual([r["offset_ns"] for r in ranks["rows"]], truth["offsets"])
         self.assertEqual((ranks["complete_collectives"], ranks["latest"]["rank"]), (20, 2))
+        balance = {b["name"]: b for b in document["imbalance"]}
+        self.assertEqual(set(balance), {"received", "sent"})
+        for name, key in (("received", "Out msg nelems"), ("sent", "In msg nelems")):
+            sizes = [[e["args"][key] for e in sorted(t["traceEvents"], key=lambda e: e["ts"]) if key in e["args"]] for t in traces]
+            sums, b = [sum(s) for s in sizes], balance[name]
+            self.assertEqual((b["what"], b["group"], b["ranks"], b["calls"], b["per_call"], b["most"], b["least"]),
+                             ("all-to-all", "0", 4, 20, False, max(sums), min(sums)))
+            self.assertEqual((b["most_rank"], b["least_rank"]), (sums.index(max(sums)), sums.index(min(sums))))
+            self.assertAlmostEqual(b["mean"], sum(sums) / 4, 9)
+            self.assertAlmostEqual(b["ratio"], max(sums) * 4 / sum(sums), 12)
+            self.assertAlmostEqual(b["call_ratio"], sum(max(c) for c in zip(*sizes)) * 4 / sum(sums), 12)
         self.assertEqual([(c["kind"], c["bytes"]) for c in ranks["collectives"]], [("all-to-all", None)])
 
     def write(self, folder: str, traces: list[dict], names: list[str]) -> dict:

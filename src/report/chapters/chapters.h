@@ -41,6 +41,9 @@ void lpo_report_chapter_fusion(struct lpo_doc *doc, const struct lpo_source *s);
 /* How GPUs or ranks differ; nothing where there is one. */
 void lpo_report_chapter_ranks(struct lpo_doc *doc, const struct lpo_rundir *d,
                               const struct lpo_source *s);
+/* Balance of numbers and all-to-alls over ranks; nothing where there are none. */
+void lpo_report_chapter_rank_balance(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                     const struct lpo_source *s);
 /* Ranks × steps; nothing where fewer than two ranks have steps. */
 void lpo_report_chapter_rank_steps(struct lpo_doc *doc, const struct lpo_source *s);
 /* Collectives by kind and size; nothing where there are none. */
