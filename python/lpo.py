@@ -183,6 +183,16 @@ def pop() -> None:
         _observer.pop()
 
 
+def _functions() -> Any:
+    """push(bytes) and pop() as directly as they can be had, for lpo's own hooks. Only after listening() was true."""
+    tool = _find_tool()
+    if _observer is None and tool.push is not None and tool.pop is not None:
+        # without types of arguments and result ctypes converts less: bytes are a pointer in any case
+        direct = ctypes.PYFUNCTYPE(None)
+        return direct(tool._slots[_CORE][_PUSH]), direct(tool._slots[_CORE][_POP])
+    return lambda name: push(name.decode("utf-8", "replace")), pop
+
+
 def number(name: str, value: float) -> None:
     """A number of the open range (tokens, requests, bytes): reports have its sum and mean for every region.
     Only int and float count."""

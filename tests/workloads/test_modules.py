@@ -55,6 +55,18 @@ ONE = ["Net", "Net/layers.0", "Net/layers.0/attn", "Net/layers.0/mlp", "Net/laye
 
 
 class Modules(unittest.TestCase):
+    def test_an_id_of_another_module_is_looked_up_again(self):
+        # what was remembered for an id is another module now: the module is compared, not only its id
+        code = ("import gc\nids = set()\n"
+                "for i in range(200):\n"
+                "    net.layers[0] = Block() if i % 2 else nn.Sequential(nn.Linear(4, 4))\n"
+                "    gc.collect(); again = id(net.layers[0]) in ids; ids.add(id(net.layers[0])); net(x)\n"
+                "    if again and i % 2: break\n"
+                "print(again, type(net.layers[0]).__name__)\n")
+        _, out, err, heard = run(MODEL + code)
+        self.assertEqual((out, err), ("True Block\n", ""))
+        self.assertEqual(heard[-len(ONE):], ONE)
+
     def test_every_call_has_its_path(self):
         self.assertEqual(run(MODEL + "net(x); net(x)\n"), (0, "", "", ONE + ONE))
 

@@ -12,6 +12,7 @@ import threading
 import weakref
 from typing import Any, Callable
 
+MOST_INSIDE = 4096  # modules that are called from one place and remembered
 REBUILDS = 16  # of the names of one model: a program may go on making modules
 
 
@@ -47,12 +48,26 @@ class _Names:
         return text
 
 
-class _Here(threading.local):
-    """The modules that run on this thread now, outermost first, by their paths."""
+class _Open:
+    """A module that was called where it was called: its range, and the modules that were called inside it."""
+
+    __slots__ = ("around", "depth", "inside", "module", "name", "names", "path")
+
+    def __init__(self, around: Any, module: Any, names: Any, path: str, name: str) -> None:
+        self.around, self.module, self.names, self.path = around, weakref.ref(module), names, path
+        self.name = name.encode("utf-8", "replace")
+        self.depth = around.depth + 1
+        self.inside: dict[int, _Open] = {}
+
+
+class _Top:
+    """Around everything: no module runs."""
+
+    __slots__ = ("depth", "inside")
 
     def __init__(self) -> None:
-        self.open: list[str] = []
-        self.names: Any = None
+        self.depth = 0
+        self.inside: dict[int, _Open] = {}
 
 
 def _compiling(torch: Any) -> Callable[[], bool]:
@@ -78,43 +93,63 @@ def install_later(depth: int) -> None:
     lpo_on_import.when_imported("torch", install_now)
 
 
+def _find(around: Any, this: Any, known: Any) -> _Open:
+    """A module that is called there for the first time, or whose id was another one's."""
+    if isinstance(around, _Top):
+        names = known.get(this)
+        if names is None:
+            names = known[this] = _Names(this)
+        found = _Open(around, this, names, "", names.text("", "", this))
+    else:
+        names = around.names
+        path = names.path_of(this)
+        found = _Open(around, this, names, path, names.text(around.path, path, this))
+    if len(around.inside) >= MOST_INSIDE:
+        around.inside.clear()  # a program that makes modules as it goes
+    around.inside[id(this)] = found
+    return found
+
+
 def install(ranges: Any, depth: int) -> None:
-    """Wraps the calls of all modules. Called when torch was imported; depth 0 is no limit."""
+    """Wraps the calls of all modules. Called when torch was imported; depth 0 is no limit.
+
+    A model calls a thousand modules in a few milliseconds, so a call that was seen before is one look into a dictionary, and
+    the tool is called without lpo.py between."""
     import torch
 
-    push, pop = ranges.push, ranges.pop
+    push, pop = ranges._functions()
     module = torch.nn.Module
     original = module.__call__
     is_compiling = _compiling(torch)
     known: Any = weakref.WeakKeyDictionary()
-    here = _Here()
+    # The innermost module that runs on each thread. A list of one by the thread's id takes half the time of threading.local;
+    # an id that is used again finds its list as the thread before left it: with no module running.
+    threads: dict[int, list[Any]] = {}
+    me = threading.get_ident
     most = depth if depth > 0 else 1 << 30
-
-    def enter(this: Any) -> None:
-        if not here.open:
-            names = known.get(this)
-            if names is None:
-                names = known[this] = _Names(this)
-            here.names = names
-            path, around = "", ""
-        else:
-            names, around = here.names, here.open[-1]
-            path = names.path_of(this)
-        push(names.text(around, path, this))
-        here.open.append(path)
 
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or len(here.open) >= most:
+        if is_compiling():
             return original(self, *args, **kwargs)
-        try:
-            enter(self)
-        except Exception:  # a module that cannot be hashed or listed has no range; the program goes on
+        here = threads.get(me())
+        if here is None:
+            here = threads[me()] = [_Top()]
+        around = here[0]
+        if around.depth >= most:
             return original(self, *args, **kwargs)
+        found = around.inside.get(id(self))
+        if found is None or found.module() is not self:
+            try:
+                found = _find(around, self, known)
+            except Exception:  # a module that cannot be hashed or listed has no range; the program goes on
+                return original(self, *args, **kwargs)
+        here[0] = found
+        push(found.name)
         try:
             return original(self, *args, **kwargs)
         finally:
-            here.open.pop()
+            here[0] = around
             pop()
 
     module.__call__ = call
