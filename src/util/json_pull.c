@@ -81,33 +81,24 @@ static inline const char *near(const char *p)
     return p + (*p == ' ');
 }
 
-enum { ROOM = 64 }; /* what is looked at without asking for the end again */
-
-/* `, "` in its usual spelling, with the place in a register all the way: the quote, with ROOM
- * behind it. NULL: look closer. */
-static inline const char *plain_key(const struct lpo_pull *q, bool first)
+/* `, "key":` in its usual spelling, with the place in a register all the way. false: look closer,
+ * nothing was taken. */
+static inline bool plain_member(struct lpo_pull *q, bool *first, struct lpo_json_pull_text *key)
 {
-    const char *p = q->p;
+    enum { ROOM = 64 }; /* what is looked at without asking for the end again */
+    const char *p = q->p, *stop;
 
     if (q->end - p < ROOM || q->mode == LPO_PULL_REPAIR)
-        return NULL;
+        return false;
     p = near(p);
-    if (!first) {
+    if (!*first) {
         if (*p != ',')
-            return NULL;
+            return false;
         p = near(p + 1);
     }
     if ((unsigned char)*p <= ' ' && q->mode != LPO_PULL_STRICT)
         p = scan_space(p, q->end);
-    return q->end - p < ROOM || *p != '"' ? NULL : p;
-}
-
-/* `, "key":`. false: look closer, nothing was taken. */
-static inline bool plain_member(struct lpo_pull *q, bool *first, struct lpo_json_pull_text *key)
-{
-    const char *p = plain_key(q, *first), *stop;
-
-    if (!p)
+    if (q->end - p < ROOM || *p != '"')
         return false;
     stop = scan_string(p + 1, p + ROOM - 4, 0x20);
     if (*stop != '"')
@@ -144,30 +135,24 @@ int lpo_json_pull_member(struct lpo_pull *q, bool *first, struct lpo_json_pull_t
     return 1;
 }
 
-bool lpo_json_pull_likely(struct lpo_pull *q, bool *first, const struct lpo_pull_likely *key)
+bool lpo_json_pull_likely(struct lpo_pull *q, const struct lpo_pull_likely *member)
 {
-    const char *p = key->len ? plain_key(q, *first) : NULL;
-
-    if (!p || !scan_same(p, key->text, key->len))
+    if (!member->len || q->end - q->p < (ptrdiff_t)sizeof member->text ||
+        q->mode == LPO_PULL_REPAIR || !scan_same(q->p, member->text, member->len))
         return false;
-    p = near(p + key->len);
-    if (*p != ':')
-        return false;
-    *first = false;
-    q->p = p + 1;
+    q->p += member->len;
     return true;
 }
 
-void lpo_json_pull_learn(const struct lpo_pull *q, const struct lpo_json_pull_text *key,
-                         struct lpo_pull_likely *out)
+void lpo_json_pull_learn(const struct lpo_pull *q, const char *from, struct lpo_pull_likely *out)
 {
+    size_t len = (size_t)(q->p - from);
+
     out->len = 0;
-    if (key->len > sizeof out->text - 2 || key->escaped || q->mode == LPO_PULL_REPAIR)
+    if (len > sizeof out->text || q->mode == LPO_PULL_REPAIR)
         return;
-    out->len = (uint8_t)(key->len + 2);
-    out->text[0] = '"';
-    memcpy(out->text + 1, key->at, key->len);
-    out->text[key->len + 1] = '"';
+    out->len = (uint8_t)len;
+    memcpy(out->text, from, len);
 }
 
 /* Does the quote at `p` close its string? In a broken file only one before structure does. */

@@ -60,19 +60,19 @@ int lpo_json_pull_open(struct lpo_pull *q, char which);
 /* 1: `key` is taken, its value comes next. 0: the object was closed. *first is true before the
  * first call. */
 int lpo_json_pull_member(struct lpo_pull *q, bool *first, struct lpo_json_pull_text *key);
-/* A key that the object before had at the same place, in its quotes. */
+/* What stood at the same place in the object before: comma, space, key and colon, as written. */
 struct lpo_pull_likely {
     char text[32];
     uint8_t len; /* 0: none */
 };
 
-/* Takes the next member if `key` is its key: that is known by comparing, faster than finding where
- * a key ends and which one it is. False: nothing was taken, ask for the member. */
-bool lpo_json_pull_likely(struct lpo_pull *q, bool *first, const struct lpo_pull_likely *key);
-/* Keeps the key that was just read for the next object. Not one that is too long or has escapes,
- * nor one of text that had to be repaired. */
-void lpo_json_pull_learn(const struct lpo_pull *q, const struct lpo_json_pull_text *key,
-                         struct lpo_pull_likely *out);
+/* Takes the next member if it is written like that one: this is known by comparing, faster than
+ * finding where a key begins and ends and which one it is. What was the first member of its object
+ * may only be asked for as the first. False: nothing was taken, ask for the member. */
+bool lpo_json_pull_likely(struct lpo_pull *q, const struct lpo_pull_likely *member);
+/* After lpo_json_pull_member(), which began at `from`: keeps what it took for the next object. Not
+ * what is too long, nor text that had to be repaired. */
+void lpo_json_pull_learn(const struct lpo_pull *q, const char *from, struct lpo_pull_likely *out);
 /* 1: a value comes next. 0: the array was closed. */
 int lpo_json_pull_item(struct lpo_pull *q, bool *first);
 

@@ -308,9 +308,11 @@ static int next_row(struct lpo_pull *q, bool *first, struct kineto_keys *known, 
                     const void **row)
 {
     struct lpo_json_pull_text key;
+    const char *from = q->p;
     int rc;
 
-    if (i < KINETO_KEYS && lpo_json_pull_likely(q, first, &known->at[i].key)) {
+    if (i < KINETO_KEYS && lpo_json_pull_likely(q, &known->at[i].member)) {
+        *first = false;
         *row = known->at[i].row;
         return 1;
     }
@@ -319,7 +321,7 @@ static int next_row(struct lpo_pull *q, bool *first, struct kineto_keys *known, 
         return rc;
     *row = find(&key, kind);
     if (i < KINETO_KEYS) {
-        lpo_json_pull_learn(q, &key, &known->at[i].key);
+        lpo_json_pull_learn(q, from, &known->at[i].member);
         known->at[i].row = *row;
     }
     return 1;

@@ -71,7 +71,7 @@ enum { KINETO_KEYS = 24 };
 
 struct kineto_keys {
     struct {
-        struct lpo_pull_likely key;
+        struct lpo_pull_likely member;
         const void *row; /* of event.c's tables; NULL: nobody wants it */
     } at[KINETO_KEYS];
 };
