@@ -54,6 +54,8 @@ def compare(lpo, path):
     got = [[s[k] for k in keys] for s in doc["steps"]["steps"]]
     if got != want:
         return f"want {want[:2]}, got {got[:2]}"
+    if len(want) > 1 and want[-1][2] is None and want[-2][2] is not None:  # the end of the recording cut it
+        want.pop()
     group = doc["steps"]["groups"][0]
     if group["count"] != len(want) or group["wall_ns"] != int(statistics.median(w[1] for w in want)):
         return f"groups: {group}"

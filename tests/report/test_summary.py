@@ -419,6 +419,17 @@ class RealTraces(Summary):
         evidence = next(f["evidence"] for f in self.found["findings"] if f["id"] == "first-calls")
         self.assertIn("gaps in which a kernel was launched for the first time: 30", [e["text"] for e in evidence])
 
+    def test_reasons_that_add_up_are_not_called_nothing(self) -> None:
+        """3.0 % launched too late, in gaps of two kinds, and 3.2 % queued: no finding has 2 %, but the GPU does wait."""
+        self.of_shared("kineto/h100_qwen1.5-0.5b.json.gz")
+        self.assertEqual(self.found["findings"], [])
+        texts = " ".join(i.get("text", "") for s in self.found["sections"] for i in s["items"])
+        self.assertIn("The GPU was idle for more than 2 % of the wall time, but no single finding would save that much.", texts)
+        self.assertNotIn("waits for nothing", texts)
+        self.of_shared("kineto/mi300_vllm_decode_graph.json.gz")  # 0.2 % idle
+        texts = " ".join(i.get("text", "") for s in self.found["sections"] for i in s["items"])
+        self.assertIn("The GPU waits for nothing that takes 2 % of the wall time.", texts)
+
     def test_the_first_of_numbered_layers(self) -> None:
         """Two layers, each called once: 298.9 ms in the first attention, 1.9 ms in the second."""
         self.of_file(os.path.join(SOURCE, "tests", "data", "kineto", "h200_deepseek_v2.json.gz"))

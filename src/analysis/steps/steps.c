@@ -293,6 +293,15 @@ static int by_total(const void *a, const void *b)
                               : (x->requests > y->requests) - (x->requests < y->requests);
 }
 
+/* The profiler was stopped just after this step began: it says nothing about how long steps are. */
+static bool is_cut(const struct lpo_program_steps *s, size_t i)
+{
+    const struct lpo_program_step *x = &s->rows.at[i];
+    bool last = i + 1 == s->rows.len || x[1].process != x->process;
+
+    return last && !x->operations && i && x[-1].process == x->process && x[-1].operations;
+}
+
 static void make_groups(struct lpo_program_steps *s)
 {
     struct lpo_map_pair rows = { 0 };
@@ -305,6 +314,9 @@ static void make_groups(struct lpo_program_steps *s)
         const struct lpo_step_facts *f = &s->rows.at[i].facts;
         bool fresh;
 
+        group_of[i] = LPO_NONE;
+        if (is_cut(s, i))
+            continue;
         group_of[i] = lpo_map_pair_put(&rows, f->kind, (uint64_t)f->requests, &fresh);
         if (fresh)
             lpo_vec_push(&s->groups,
@@ -315,7 +327,8 @@ static void make_groups(struct lpo_program_steps *s)
     for (size_t g = 0; g < s->groups.len; g++)
         starts[g + 1] = starts[g] + s->groups.at[g].count;
     for (size_t i = 0; i < s->rows.len; i++)
-        members[starts[group_of[i]]++] = (uint32_t)i;
+        if (group_of[i] != LPO_NONE)
+            members[starts[group_of[i]]++] = (uint32_t)i;
     for (size_t g = 0; g < s->groups.len; g++) /* starts[g] is its end by now */
         judge(s, &s->groups.at[g], members + starts[g] - s->groups.at[g].count, room);
     qsort(s->groups.at, s->groups.len, sizeof *s->groups.at, by_total);

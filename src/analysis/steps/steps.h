@@ -50,7 +50,8 @@ struct lpo_program_step {
 };
 
 /* Steps of one kind with the same number of requests. Medians; half a nanosecond is rounded down.
- */
+ * A last step of a process that launched nothing, where the one before did, was cut by the end of
+ * the recording and is in no group. */
 struct lpo_step_group {
     enum lpo_step_kind kind;
     int64_t requests; /* -1: the names do not say */

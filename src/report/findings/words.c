@@ -251,6 +251,18 @@ const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
     return keep(w, &s);
 }
 
+#define KERNELS_UNKNOWN                                                                            \
+    " Whether its kernels could be faster is not known without hardware counters or a model to "   \
+    "compare them with (report.needs)."
+
+/* Several reasons together may take what none of them takes alone. */
+static bool is_idle(const struct lpo_source *s)
+{
+    const struct lpo_wall_device *d = &lpo_analysis_steady(s->analysis)->wall->devices.at[0];
+
+    return d->idle_ns > d->span_ns / 50;
+}
+
 const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo_findings *f)
 {
     const struct lpo_trace *t = s->analysis->trace;
@@ -268,10 +280,11 @@ const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo
                          "earlier.";
     if (f->any_device && (f->kernels_judged || f->compute_ns < f->span_ns / 2))
         return "Nothing was found that takes 2 % of the wall time and could be saved.";
+    if (f->any_device && is_idle(s))
+        return "The GPU was idle for more than 2 % of the wall time, but no single finding would "
+               "save that much." KERNELS_UNKNOWN;
     if (f->any_device)
-        return "The GPU waits for nothing that takes 2 % of the wall time. Whether its kernels "
-               "could be faster is not known without hardware counters or a model to compare them "
-               "with (report.needs).";
+        return "The GPU waits for nothing that takes 2 % of the wall time." KERNELS_UNKNOWN;
     if (lpo_report_is_replay(t))
         return "Nsight Compute runs each kernel alone and repeats it, so the wall time of the "
                "program, and what of it could be saved, is not known.";
