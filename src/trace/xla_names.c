@@ -5,8 +5,10 @@
 
 #include "trace/times.h"
 #include "trace/trace.h"
+#include "trace/xla_scopes.h"
 #include "util/map.h"
 #include "util/str.h"
+#include "util/vec.h"
 
 /* "Kind:#key=value,key=value#" */
 static const struct kind {
@@ -87,23 +89,86 @@ bool lpo_trace_xla_name(const char *text, size_t len, struct lpo_str *out)
     return false;
 }
 
+const char *lpo_trace_xla_value(const char *text, size_t len, const char *key, size_t *value_len)
+{
+    const char *colon = memmem(text, len, ":#", 2);
+    struct span value = { NULL, 0 };
+
+    if (colon && text[len - 1] == '#' && (size_t)(colon - text) + 3 <= len)
+        value = value_of((struct span){ colon + 2, len - (size_t)(colon - text) - 3 }, key);
+    *value_len = value.len;
+    return value.at;
+}
+
+enum { MOST_SCOPES = 4 << 20 }; /* ranges more: some 120 MB */
+
+/* What a range becomes: the scopes around it, outermost first, and its readable name. */
+struct levels {
+    size_t first, count; /* of `names` below */
+};
+
 struct renaming {
     struct lpo_trace *t;
-    struct lpo_map_u64 *names; /* name to readable name */
     uint16_t domain;
+    struct lpo_map_u64 *known; /* name to a row of `levels` */
+    LPO_VEC(struct levels) levels;
+    LPO_VEC(uint32_t) names;
+    size_t added;
 };
+
+static void find_levels(struct renaming *r, uint32_t name)
+{
+    LPO_STR whole = { 0 }, readable = { 0 }; /* names that are added may move the text */
+    uint32_t scopes[LPO_XLA_SCOPES];
+    size_t first = r->names.len, len, count = 0;
+    const char *place;
+
+    lpo_str_addn(&whole, lpo_trace_text(r->t, name), lpo_trace_text_len(r->t, name));
+    place = lpo_trace_xla_value(lpo_str_text(&whole), whole.len, "name", &len);
+    if (place && strncmp(lpo_str_text(&whole), "Thunk:", 6) == 0)
+        count = lpo_trace_xla_scopes(r->t, place, len, scopes);
+    for (size_t i = 0; i < count; i++)
+        lpo_vec_push(&r->names, scopes[i]);
+    lpo_vec_push(&r->names, lpo_trace_xla_name(lpo_str_text(&whole), whole.len, &readable)
+                                ? lpo_trace_namen(r->t, lpo_str_text(&readable), readable.len)
+                                : name);
+    lpo_vec_push(&r->levels, ((struct levels){ first, count + 1 }));
+}
+
+static struct levels levels_of(struct renaming *r, uint32_t name)
+{
+    bool fresh;
+    uint32_t *row = lpo_map_u64_put(r->known, name, &fresh);
+
+    if (fresh) {
+        *row = (uint32_t)r->levels.len;
+        find_levels(r, name);
+    }
+    return r->levels.at[*row];
+}
 
 static uint32_t renamed(struct renaming *r, uint32_t name)
 {
-    bool fresh;
-    uint32_t *to = lpo_map_u64_put(r->names, name, &fresh);
-    LPO_STR text = { 0 };
+    struct levels l = levels_of(r, name);
 
-    if (fresh)
-        *to = lpo_trace_xla_name(lpo_trace_text(r->t, name), lpo_trace_text_len(r->t, name), &text)
-                  ? lpo_trace_namen(r->t, lpo_str_text(&text), text.len)
-                  : name;
-    return *to;
+    return r->names.at[l.first + l.count - 1];
+}
+
+/* The outermost scope takes the place of the range, because of two ranges of equal times the first
+ * in the trace is outside; what is inside it follows at the end. */
+static void rename_range(struct renaming *r, size_t row)
+{
+    struct lpo_range range = r->t->ranges.at[row];
+    struct levels l = levels_of(r, range.name);
+
+    if (r->added + l.count > MOST_SCOPES)
+        l = (struct levels){ l.first + l.count - 1, 1 };
+    r->added += l.count - 1;
+    r->t->ranges.at[row].name = r->names.at[l.first];
+    for (size_t i = 1; i < l.count; i++) {
+        range.name = r->names.at[l.first + i];
+        lpo_vec_push(&r->t->ranges, range);
+    }
 }
 
 void lpo_trace_xla_rename(struct lpo_trace *t, const struct lpo_trace_mark *mark)
@@ -115,15 +180,17 @@ void lpo_trace_xla_rename(struct lpo_trace *t, const struct lpo_trace_mark *mark
         r.domain++;
     if (r.domain == t->domains.len)
         return;
-    r.names = lpo_map_u64_create(0);
-    for (size_t i = mark->ranges; i < t->ranges.len; i++)
+    r.known = lpo_map_u64_create(0);
+    for (size_t i = mark->ranges, end = t->ranges.len; i < end; i++)
         if (t->ranges.at[i].domain == r.domain)
-            t->ranges.at[i].name = renamed(&r, t->ranges.at[i].name);
+            rename_range(&r, i);
     for (size_t i = mark->paths; i < t->paths.len; i++)
         if (t->paths.at[i].domain == r.domain)
             t->paths.at[i].name = renamed(&r, t->paths.at[i].name);
     for (size_t i = mark->frames; i < t->frames.len; i++)
         if (t->frames.at[i].domain == r.domain)
             t->frames.at[i].name = renamed(&r, t->frames.at[i].name);
-    lpo_map_u64_destroy(r.names);
+    lpo_map_u64_destroy(r.known);
+    lpo_vec_free(&r.levels);
+    lpo_vec_free(&r.names);
 }

@@ -17,7 +17,10 @@ struct lpo_trace_mark;
 /* The domain of these ranges. */
 #define LPO_XLA_DOMAIN "TSL"
 
+/* The value of `key` in such a name, as it stands there; NULL: it has none. */
+const char *lpo_trace_xla_value(const char *text, size_t len, const char *key, size_t *value_len);
 /* Appends the readable name of `text`; false: it is none of XLA's, and nothing was appended. */
 bool lpo_trace_xla_name(const char *text, size_t len, struct lpo_str *out);
-/* Names of the ranges that were read since `mark`. */
+/* Names of the ranges that were read since `mark`. An op in scopes of the program (xla_scopes.h)
+ * gets a range for each of them, of its own times: the scope is around it. */
 void lpo_trace_xla_rename(struct lpo_trace *t, const struct lpo_trace_mark *mark);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real trace of jax.profiler, for tests/trace/test_xprof.py (tests/data/jax). Needs JAX and a GPU.
 
-    jax_trace.py OUT.json.gz       three steps of a small training, traced; names of the host and its folders are taken out
+    jax_trace.py OUT.json.gz [--ops]     three steps of a small training, traced; names of the host and its folders are taken out
+                                         --ops: without command buffers, so that every kernel has its op and scope
 """
 import glob
 import gzip
@@ -12,8 +13,11 @@ import re
 import sys
 import tempfile
 
-import jax
-import jax.numpy as jnp
+if "--ops" in sys.argv:  # read when JAX is imported
+    os.environ["XLA_FLAGS"] = "--xla_gpu_enable_command_buffer="
+
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
 
 
 @jax.jit

@@ -2,7 +2,10 @@
 /* Names of XLA's ranges, as JAX 0.8 on an H200 pushed them, and what they become. */
 #include "../unit.h"
 
+#include "trace/times.h"
+#include "trace/trace.h"
 #include "trace/xla_names.h"
+#include "trace/xla_scopes.h"
 #include "util/str.h"
 
 static const struct name_case {
@@ -43,10 +46,86 @@ static void check(void **state)
     free(exact);
 }
 
+/* Names of ops, and the scopes that are left of them. */
+static const struct scope_case {
+    const char *name, *want;
+} scopes[] = {
+    { "jit(layer)/dot_general", "" },
+    { "jit(step)/jit(main)/layer/dot_general", "layer" },
+    { "jit(step)/jit(main)/jvp(layer)/attn/dot_general", "layer|attn" },
+    { "jit(step)/transpose(jvp(layer))/attn/dot_general", "layer (backward)|attn" },
+    { "jit(step)/jvp()/dot_general", "" },
+    { "jit(step)/transpose(jvp())/layer/mul", "layer (backward)" },
+    { "jit(f)/vmap(jvp(Model))/layers_0/mul", "Model|layers_0" },
+    { "jit(f)/while/body/layer/add", "layer" },
+    { "jit(f)/cond/branch_1_fun/layer/add", "layer" },
+    { "jit(f)/checkpoint/rematted_computation/layer/add", "layer" },
+    { "jit(f)/norm(x/y)/add", "norm(x/y)" },
+    { "model/dense/MatMul", "model|dense" },
+    { "jit(f)/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r/add", "a|b|c|d|e|f|g|h|i|j|k|l|m|n|o|p" },
+    { "jit(f)/jvp(layer/add", "" },
+    { "reduce_max", "" },
+    { "args[0]", "" },
+    { "/", "" },
+    { "//x", "" },
+    { "", "" },
+};
+
+static void check_scopes(void **state)
+{
+    const struct scope_case *c = *state;
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    uint32_t found[LPO_XLA_SCOPES];
+    size_t len = strlen(c->name), n;
+    char *exact = malloc(len + 1);
+    LPO_STR got = { 0 };
+
+    memcpy(exact, c->name, len);
+    n = lpo_trace_xla_scopes(t, exact, len, found);
+    for (size_t i = 0; i < n; i++)
+        lpo_str_addf(&got, "%s%s", i ? "|" : "", lpo_trace_text(t, found[i]));
+    assert_string_equal(lpo_str_text(&got), c->want);
+    free(exact);
+}
+
+/* Each op is inside the scopes of its name: ranges of its own times, the outermost first. */
+static void scopes_are_ranges_around_their_op(void **state)
+{
+    static const char *const names[] = {
+        "XlaModule:#hlo_module=jit_step,program_id=1#",
+        "Thunk:#name=jit(step)/jvp(layer)/attn/dot_general,hlo_op=gemm.1#",
+        "Thunk:#name=jit(step)/mul,hlo_op=fusion.2#",
+    };
+    static const char *const want[] = { "jit_step 0-100", "layer 10-20", "fusion.2 30-40",
+                                        "attn 10-20", "gemm.1 10-20" };
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    struct lpo_trace_mark mark = lpo_trace_mark(t);
+    uint16_t domain = lpo_trace_domain(t, LPO_XLA_DOMAIN, strlen(LPO_XLA_DOMAIN));
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        lpo_vec_push(&t->ranges, ((struct lpo_range){ .start_ns = i ? 20 * i - 10 : 0,
+                                                      .end_ns = i ? 20 * i : 100,
+                                                      .name = lpo_trace_name(t, names[i]),
+                                                      .domain = domain }));
+    lpo_trace_xla_rename(t, &mark);
+    assert_int_equal(t->ranges.len, 5);
+    for (size_t i = 0; i < 5; i++) {
+        LPO_STR got = { 0 };
+
+        lpo_str_addf(&got, "%s %lld-%lld", lpo_trace_text(t, t->ranges.at[i].name),
+                     (long long)t->ranges.at[i].start_ns, (long long)t->ranges.at[i].end_ns);
+        assert_string_equal(lpo_str_text(&got), want[i]);
+        assert_int_equal(t->ranges.at[i].domain, domain);
+    }
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check);
+    UNIT_ROWS(&u, scopes, check_scopes);
+    UNIT_TEST(&u, scopes_are_ranges_around_their_op);
     return unit_run(&u);
 }

@@ -28,9 +28,9 @@ def meta(pid, name, tid=None):
         {"tid": tid} if tid is not None else {})
 
 
-def kernel(ts, dur, name, op, correlation, **more):
+def kernel(ts, dur, name, op, correlation, place=None, **more):
     return {"ph": "X", "pid": 1, "tid": 14, "ts": ts, "dur": dur, "name": name, "args": {
-        "hlo_module": "jit_step", "hlo_op": op, "correlation_id": str(correlation), "name": f"jit(step)/{op}", "program_id": "7",
+        "hlo_module": "jit_step", "hlo_op": op, "correlation_id": str(correlation), "name": f"jit(step)/{op}" if place is None else place, "program_id": "7",
         "kernel_details": "regs:40 static_shared:512 dynamic_shared:0 grid:8,2,1 block:128,1,1 occ_pct:50"} | more}
 
 
@@ -79,6 +79,22 @@ class Xprof(unittest.TestCase):
         self.assertEqual(regions["TSL@jit_step"], (3, 24001))
         self.assertEqual(regions["TSL@jit_step/TSL@gemm_fusion_dot.3"], (2, 22000))
         self.assertEqual(regions["TSL@jit_step/TSL@loop_add_fusion"], (1, 2001))
+
+    def test_scopes_of_the_program_stand_between_module_and_op(self) -> None:
+        events = [e for e in EVENTS if e.get("ph") == "M"] + [
+            kernel(100, 10, "gemm", "gemm.1", 11, "jit(step)/jvp(layer)/attn/dot_general"),
+            kernel(120, 3, "gemm", "gemm.2", 12, "jit(step)/transpose(jvp(layer))/attn/dot_general"),
+            kernel(130, 5, "add", "fusion.3", 13, "", tf_op="jit(step)/jvp(layer)/add:"),
+            kernel(140, 7, "mul", "fusion.4", 14, "jit(step)/mul")]
+        path = os.path.join(self.temp.name, "scopes.trace.json.gz")
+        with gzip.open(path, "wt") as f:
+            json.dump({"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": events}, f)
+        regions = {r["path"].replace("TSL@", ""): r["gpu_ns_inclusive"] for r in self.lpo("regions", path)["scopes"][0]["regions"]
+                   if r["launches"]}
+        self.assertEqual(regions, {
+            "jit_step": 25000, "jit_step/layer": 15000, "jit_step/layer/attn": 10000, "jit_step/layer/attn/gemm.1": 10000,
+            "jit_step/layer/fusion.3": 5000, "jit_step/layer (backward)": 3000, "jit_step/layer (backward)/attn": 3000,
+            "jit_step/layer (backward)/attn/gemm.2": 3000, "jit_step/fusion.4": 7000})
 
     def test_every_kernel_counts_once(self) -> None:
         kernels = {k["name"]: (k["launches"], k["gpu_ns"]) for k in self.lpo("top", self.path)["kernels"]}

@@ -11,6 +11,7 @@
 #include "trace/link.h"
 #include "trace/trace.h"
 #include "trace/xla_names.h"
+#include "trace/xla_scopes.h"
 #include "trace/xprof/private.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -181,14 +182,29 @@ static uint32_t shape_of(struct lpo_xprof_build *b, const struct lpo_json_pull_t
     return lpo_trace_shape(b->t, &s);
 }
 
-/* The module and the HLO op that XLA itself names. */
+/* Where the op comes from, as JAX says it; a type follows in "tf_op", behind a colon. */
+static size_t scopes_of(struct lpo_xprof_build *b, const struct xprof_event *e,
+                        uint32_t out[LPO_XLA_SCOPES])
+{
+    const struct lpo_json_pull_text *from = e->label.len ? &e->label : &e->place;
+    size_t len = from->len;
+
+    if (from == &e->place && len && from->at[len - 1] == ':')
+        len--;
+    return from->escaped ? 0 : lpo_trace_xla_scopes(b->t, from->at, len, out);
+}
+
+/* The module and the HLO op that XLA itself names, and the scopes of the program between them. */
 static uint32_t stack_of(struct lpo_xprof_build *b, const struct xprof_event *e)
 {
-    struct lpo_frame frames[2];
-    size_t n = 0;
+    struct lpo_frame frames[LPO_XLA_SCOPES + 2];
+    uint32_t scopes[LPO_XLA_SCOPES];
+    size_t n = 0, count = e->op.len ? scopes_of(b, e, scopes) : 0;
 
     if (e->module.len)
         frames[n++] = (struct lpo_frame){ text_of(b, &e->module), b->domain, LPO_PUSH_POP, 0 };
+    for (size_t i = 0; i < count; i++)
+        frames[n++] = (struct lpo_frame){ scopes[i], b->domain, LPO_PUSH_POP, 0 };
     if (e->op.len)
         frames[n++] = (struct lpo_frame){ text_of(b, &e->op), b->domain, LPO_PUSH_POP, 0 };
     return n ? lpo_trace_stack(b->t, frames, n) : LPO_NONE;

@@ -20,7 +20,7 @@ struct xprof_event {
     struct lpo_json_pull_text name;
     /* of args */
     int64_t correlation, step, graph; /* LPO_NO_TIME */
-    struct lpo_json_pull_text label, module, op, kernel, copy, fill;
+    struct lpo_json_pull_text label, module, op, place, kernel, copy, fill;
 };
 
 /* An lpo_json_fn: one event object. */
