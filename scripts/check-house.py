@@ -7,6 +7,7 @@
 3. An exported function is named after its folder: lpo_<folder>_… or lpo_<subfolder>_…; in util and
    hydra, where a file is a module, after its file.
 4. No type name stands for two things.
+5. The page of a folder (README.md) names each of its files, so that a reader finds one without a search.
 """
 import collections
 import pathlib
@@ -45,6 +46,18 @@ def prefixes(path):
     return out + ALIASES.get(str(path.with_suffix("")), [])
 
 
+def pages(source, path):
+    """The text of the pages that stand over a file, up to its room's."""
+    folders = [folder for folder in path.parents if folder != source and source in folder.parents]
+    return "\n".join(page.read_text() for folder in folders if (page := folder / "README.md").exists())
+
+
+def is_named(source, path):
+    """By its name, with or without its end; a command by the command's name."""
+    word = path.stem.removeprefix("cmd_")
+    return re.search(rf"\b{re.escape(word)}\b", pages(source, path)) is not None
+
+
 def check(source):
     faults = []
     types = collections.defaultdict(set)
@@ -52,6 +65,8 @@ def check(source):
         name = path.relative_to(source)
         room = name.parts[0]
         text = path.read_text()
+        if path.suffix == ".c" and not is_named(source, path):
+            faults.append(f"{name}: {room}/README.md does not say what is in it")
         for include in INCLUDE.findall(text):
             other = include.split("/")[0]
             if room in APART:
