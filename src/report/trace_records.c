@@ -132,7 +132,7 @@ static void put_region_kernels(struct lpo_record *to, const struct lpo_region_sc
     struct region_kernels *kernels = LPO_NEW(to->arena, struct region_kernels);
     struct lpo_sum left_out = { 0 };
 
-    *kernels = (struct region_kernels){ s, s->kernels.at + row->kernels };
+    *kernels = (struct region_kernels){ s, row->nkernels ? &s->kernels.at[row->kernels] : NULL };
     for (uint32_t i = lpo_report_listed_kernels(row); i < row->nkernels; i++)
         lpo_region_sum_add(&left_out, &kernels->rows[i].all);
     if (left_out.launches)

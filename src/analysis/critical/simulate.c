@@ -222,7 +222,7 @@ static void shorten_host(struct run *r, int64_t *gain, const struct critical_sli
 static void run_call(struct run *r, uint32_t i)
 {
     struct critical_call *c = &r->g->calls.at[i];
-    struct critical_span ns = lpo_critical_times(r->g, i), b = ns;
+    struct critical_span ns = lpo_critical_times(r->g, i);
     uint32_t thread = lpo_critical_thread(r->g, i);
     uint32_t slot = take_slot(&r->calls, c->state, ns.end_ns);
     int64_t *start = slot_numbers(&r->calls, slot), *end = start + r->lanes;
@@ -234,7 +234,8 @@ static void run_call(struct run *r, uint32_t i)
     if (c->before == LPO_NONE) {
         memset(start, 0, r->lanes * sizeof *start);
     } else {
-        b = lpo_critical_times(r->g, c->before);
+        struct critical_span b = lpo_critical_times(r->g, c->before);
+
         memcpy(start, b.end_ns <= ns.start_ns ? call_end(r, c->before) : call_start(r, c->before),
                r->lanes * sizeof *start);
         if (b.end_ns <= ns.start_ns) { /* else they overlap */

@@ -8,7 +8,7 @@
 /* How many numbers of the weights stand in one element: 4-bit weights have two in a byte. */
 static double packed(int64_t whole, int64_t stored)
 {
-    return stored > 0 && whole % stored == 0 ? (double)(whole / stored) : 0;
+    return stored > 0 && whole % stored == 0 ? (double)whole / (double)stored : 0;
 }
 
 /* Tokens [M, K], weights up [E, N or 2 N, K] and down [E, K, N]; `word` has how many experts each
