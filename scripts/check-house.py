@@ -53,9 +53,10 @@ def pages(source, path):
 
 
 def is_named(source, path):
-    """By its name, with or without its end; a command by the command's name."""
+    """As code, with or without its end; a command by the command's name."""
     word = path.stem.removeprefix("cmd_")
-    return re.search(rf"\b{re.escape(word)}\b", pages(source, path)) is not None
+    code = " ".join(re.findall(r"```.*?```|`[^`]+`", pages(source, path), re.S))
+    return re.search(rf"\b{re.escape(word)}\b", code) is not None
 
 
 def check(source):
