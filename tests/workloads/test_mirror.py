@@ -68,6 +68,15 @@ class TorchNvtx(unittest.TestCase):
                         "nvtx.range_push('a')\nt = threading.Thread(target=f); t.start(); t.join()\nnvtx.range_pop()\n"])
         self.assertEqual((run.code, run.stderr), (0, ""))
         self.assertIn("a", annotations(run))
+        # this torch either follows the thread, or a note says that it does not
+        self.assertEqual("t" in annotations(run), not any("other threads" in note for note in run.statuses()[0]["notes"]))
+
+    def test_threads_of_autograd_are_followed(self):
+        run = Profiled(["-c", CUDA + "y = torch.ones(2, requires_grad=True)\n"
+                        "def hook(g):\n torch.cuda.nvtx.range_push('h'); torch.cuda.nvtx.range_pop(); return g\n"
+                        "z = (y * 2).sum(); y.register_hook(hook); z.backward()\n"])
+        self.assertEqual((run.code, run.stderr, run.statuses()[0]["notes"]), (0, "", []))
+        self.assertIn("h", annotations(run))
 
     def test_off_when_told(self):
         run = Profiled(["-c", CUDA + "torch.cuda.nvtx.range_push('a')\nx.add(1)\n"], {"nvtx": False})

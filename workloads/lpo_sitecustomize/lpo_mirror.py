@@ -14,6 +14,10 @@ from typing import Any, Callable
 EMIT_NVTX = ("emit_nvtx was left out: together with torch.profiler it crashes PyTorch. Operators are in this trace without "
              "it; for NVTX ranges of operators use the native or the nsys stage")
 
+OTHER_THREADS = ("ranges and operators of other threads (DataParallel, pools of workers) are not in this trace: PyTorch's profiler "
+                 "followed only the thread that started it. A newer PyTorch follows all, unless profile_memory is set; the native stage "
+                 "always does")
+
 
 class _Open(threading.local):
     """Records that are open on this thread; every domain of NVTX has a stack of its own."""
@@ -23,14 +27,19 @@ class _Open(threading.local):
 
 
 class Mirror:
-    def __init__(self, recording: Callable[[], bool], note: Callable[[str], None]) -> None:
-        self.recording, self.note = recording, note
+    def __init__(self, recording: Callable[[], bool], note: Callable[[str], None], unseen: Callable[[], bool] = lambda: False) -> None:
+        """unseen: does the profiler not follow the thread that asks?"""
+        self.recording, self.note, self.unseen = recording, note, unseen
+        self.noted = False
         self.here = _Open()
         self.record: Any = None
 
     def push(self, name: Any, domain: Any = None) -> None:
         record = None
         if self.record is not None and self.recording():
+            if not self.noted and self.unseen():
+                self.noted = True
+                self.note(OTHER_THREADS)
             record = self.record(str(name))
             record.__enter__()
         self.here.stacks.setdefault(domain, []).append(record)

@@ -61,6 +61,8 @@ class Recorder:
         self.steps = 0
         self.depth = 0  # nesting of module calls
         self.begin_ns = 0
+        self.thread = 0  # that started the profiler
+        self.all_threads = False
 
     # Names
 
@@ -113,7 +115,7 @@ class Recorder:
 
     def follow_nvtx(self) -> None:
         """The mirror is asked at every push, also before recording begins and after it has ended."""
-        mirror = self.mirror = lpo_mirror.Mirror(lambda: self.profiler is not None and os.getpid() == self.pid, self.note)
+        mirror = self.mirror = lpo_mirror.Mirror(lambda: self.profiler is not None and os.getpid() == self.pid, self.note, self.unseen)
         lpo_on_import.when_imported("torch", lambda: self.guard(mirror.torch_is_here))
         lpo_on_import.when_imported("nvtx", lambda: self.guard(mirror.nvtx_is_here))
         lpo_on_import.when_imported("lpo", lambda: self.guard(lambda: mirror.lpo_is_here(sys.modules["lpo"])))
@@ -159,10 +161,12 @@ class Recorder:
             warnings.simplefilter("ignore")  # the program's stderr is not ours
             if self.phases.active and self.kineto:
                 extra = {"schedule": profiler.schedule(**vars(self.phases)), "on_trace_ready": self.write}
+            threads = self.threads()
+            self.thread, self.all_threads = threading.get_ident(), bool(threads)
             self.profiler = profiler.profile(
                 activities=self.activities(profiler), record_shapes=bool(self.settings.get("record_shapes")),
                 profile_memory=bool(self.settings.get("profile_memory")),
-                with_stack=bool(self.settings.get("with_stack")), **self.threads(), **extra)
+                with_stack=bool(self.settings.get("with_stack")), **threads, **extra)
             self.begin_ns = time.time_ns()
             self.say_rank("preset_metadata_json")
             self.profiler.start()
@@ -207,6 +211,12 @@ class Recorder:
             return {"experimental_config": _ExperimentalConfig(profile_all_threads=True)}
         except Exception:
             return {}
+
+    def unseen(self) -> bool:
+        """Is this thread one that the profiler does not follow? Threads of autograd are followed without being asked for."""
+        if self.all_threads or threading.get_ident() == self.thread:
+            return False
+        return not getattr(self.torch.autograd, "_profiler_enabled", lambda: True)()
 
     # Steps
 
