@@ -27,6 +27,7 @@ static const struct lpo_launcher lpo_launchers[] = {
     { "Flux", "FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE" },
     { "Slurm", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS" },
     { "PMIx", "PMIX_RANK", NULL, NULL },
+    { "Kubernetes", "JOB_COMPLETION_INDEX", NULL, NULL }, /* a pod of an indexed job */
 };
 
 enum { LPO_LAUNCHERS = sizeof lpo_launchers / sizeof *lpo_launchers, LPO_RANK_MAX = 9999999 };

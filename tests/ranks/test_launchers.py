@@ -14,14 +14,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "collect")]
 import lpot  # noqa: E402
 import tap  # noqa: E402
-from launch import VARIABLES  # noqa: E402
+from launch import SETS, VARIABLES  # noqa: E402
 from lpo_case import LpoCase  # noqa: E402
 
 CLIENT = os.path.join(os.environ["LPO_BUILD_ROOT"], "tests", "collect", "nvtx_client")
 LAUNCH = [sys.executable, os.path.join(HERE, "launch.py")]
 WORDS = ["workload=command", "pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false",
          "pipeline.torch_profiler.enable=false", "pipeline.counters.enable=false"]
-OF_LAUNCHERS = {name for names in VARIABLES.values() for name in names} | {"PMIX_RANK", "SLURM_STEP_ID", "ENVIRONMENT"}
+OF_LAUNCHERS = {name for names in VARIABLES.values() for name in names} | {"PMIX_RANK", "SLURM_STEP_ID", "ENVIRONMENT", "JOB_COMPLETION_INDEX"}
 
 
 class Ranks(LpoCase):
@@ -59,6 +59,32 @@ class Ranks(LpoCase):
                     self.assertEqual((facts["rank"], facts["local_rank"], facts["world_size"]), (str(rank), str(rank), "3"))
                 self.assertLessEqual({"rank:0", "rank:1", "rank:2"}, set(self.scopes()))
                 self.assertEqual(self.stage("native").get("notes", []), [])
+
+    def test_launchers_with_the_names_of_torchrun(self) -> None:
+        """Each sets more than the three names; the one folder per node of two has the ranks 0 and 2."""
+        for kind in SETS:
+            with self.subTest(kind):
+                shutil.rmtree(self.run_dir, ignore_errors=True)
+                self.go("--", *LAUNCH, "--nodes", "2", kind, "4", CLIENT, "plain")
+                self.assertEqual(self.traces(), [f"rank{i}.lpot" for i in range(4)])
+                for rank in range(4):
+                    facts = self.facts(f"rank{rank}.lpot")
+                    self.assertEqual((facts["launcher"], facts["rank"], facts["world_size"]), ("torchrun", str(rank), "4"))
+                    self.assertEqual(facts.get("local_rank"), None if kind == "kubeflow" else str(rank % 2))
+                shutil.rmtree(self.run_dir, ignore_errors=True)
+                self.go("run.ranks=one per node", "--", *LAUNCH, "--nodes", "2", kind, "4", CLIENT, "across")
+                want = range(4) if kind == "kubeflow" else (0, 2)  # a launcher without local ranks: all
+                self.assertEqual(self.traces(), [f"rank{i}.lpot" for i in want])
+
+    def test_an_indexed_job_of_kubernetes(self) -> None:
+        """It gives each pod a number and no more; torchrun in the pod counts for itself."""
+        self.go("--", CLIENT, "plain", env={"JOB_COMPLETION_INDEX": "5"})
+        self.assertEqual(self.traces(), ["rank5.lpot"])
+        facts = self.facts("rank5.lpot")
+        self.assertEqual((facts["launcher"], facts["rank"], facts.get("world_size")), ("Kubernetes", "5", None))
+        shutil.rmtree(self.run_dir, ignore_errors=True)
+        self.go("--", *LAUNCH, "torchrun", "2", CLIENT, "plain", env={"JOB_COMPLETION_INDEX": "5"})
+        self.assertEqual(self.traces(), ["rank0.lpot", "rank1.lpot"])
 
     def test_the_innermost_launcher_is_right(self) -> None:
         """torchrun under srun: SLURM_PROCID is the number of the node."""

@@ -67,6 +67,10 @@ class Torch(LpoCase):
         self.go("run.ranks=[1]", "--", *LAUNCH, "slurm", "3", PYTHON, "-c", ALONE)
         self.assertEqual(self.traces(), ["rank1.trace.json.gz"])
 
+    def test_one_per_node(self) -> None:
+        self.go("run.ranks=one per node", "--", *LAUNCH, "--nodes", "2", "deepspeed", "4", PYTHON, "-c", ALONE)
+        self.assertEqual(self.traces(), ["rank0.trace.json.gz", "rank2.trace.json.gz"])
+
     def test_further_processes_of_a_rank(self) -> None:
         script = f"import subprocess, sys\n{ALONE}\nsys.exit(subprocess.call([sys.executable, '-c', {ALONE!r}]))"
         self.go("--", *LAUNCH, "torchrun", "1", PYTHON, "-c", script)
