@@ -167,7 +167,7 @@ class Examples(unittest.TestCase):
         return json.loads(done.stdout)
 
     def test_the_jobs_of_kubernetes(self) -> None:
-        for name in ("job", "run"):
+        for name in ("job", "run", "ranks"):
             with self.subTest(name):
                 pod = self.load(name)["spec"]["template"]["spec"]
                 volumes = {v["name"] for v in pod["volumes"]}
@@ -175,23 +175,117 @@ class Examples(unittest.TestCase):
                 for c in (first, program):
                     self.assertLessEqual({m["name"] for m in c["volumeMounts"]}, volumes)
                 self.assertEqual(first["command"], ["/usr/bin/copy-into", "/opt/llm-perf-opt", "/lpo"])
-                paths = [e["value"] for e in program.get("env", [])] + program["command"]
+                paths = [e["value"] for e in program.get("env", []) if "value" in e] + program["command"]
                 known = {"/lpo/lib/llm-perf-opt/liblpo-collect.so", "/lpo/bin/lpo"}
                 self.assertLessEqual({p for p in paths if p.startswith("/lpo/")}, known)
                 self.assertTrue({p for p in paths if p.startswith("/lpo/")})
+
+    def test_the_ranks_of_kubernetes_find_each_other(self) -> None:
+        job, service = self.load("ranks"), self.load("ranks-service")
+        spec, name = job["spec"]["template"]["spec"], service["metadata"]["name"]
+        words = spec["containers"][0]["command"]
+        self.assertEqual((spec["subdomain"], service["spec"]["selector"]), (name, job["spec"]["template"]["metadata"]["labels"]))
+        self.assertIn(f"--master-addr={job['metadata']['name']}-0.{name}", words)
+        self.assertIn(f"--nnodes={job['spec']['completions']}", words)
+        self.assertEqual(job["spec"]["completions"], job["spec"]["parallelism"])
+        self.assertIn("LPO_JOB_ID", [e["name"] for e in spec["containers"][0]["env"]])
 
     def test_the_variables_are_those_of_the_collector(self) -> None:
         page = (ROOT / "docs" / "collector.md").read_text(encoding="utf-8")
         for e in self.load("job")["spec"]["template"]["spec"]["containers"][0]["env"]:
             self.assertIn(e["name"], page)
 
-    def test_what_the_dockerfile_copies_is_here(self) -> None:
-        for line in (ROOT / "packaging" / "image" / "Dockerfile").read_text(encoding="utf-8").splitlines():
-            words = line.split()
-            if words[:1] == ["COPY"]:
-                self.assertTrue((ROOT / words[1]).exists(), words[1])
+    def test_the_tarball_has_the_name_that_the_dockerfile_adds(self) -> None:
         version = (ROOT / "scripts" / "dist.sh").read_text(encoding="utf-8")
-        self.assertIn("name=llm-perf-opt-$version-linux-$(uname -m)", version)  # the name that ADD matches
+        self.assertIn("name=llm-perf-opt-$version-linux-$(uname -m)", version)
+
+
+class Dockerfile(unittest.TestCase):
+    """Its lines, carried out one by one: no docker here, and no registry to take its base from. The base is a root file system of the
+    programs that the lines and copy-into call, and of the libraries that lpo is linked with in this build."""
+
+    TOOLS = ("sh", "mv", "ln", "cp", "mkdir", "chmod", "rm", "cat", "ls", "find", "dirname")
+
+    def setUp(self) -> None:
+        why = cannot_enter()
+        if why:
+            self.skipTest(why)
+        self.temp = tempfile.TemporaryDirectory(prefix="lpo-dockerfile-test-")
+        self.addCleanup(self.temp.cleanup)
+        self.context, self.rootfs = pathlib.Path(self.temp.name) / "context", pathlib.Path(self.temp.name) / "rootfs"
+        self.state: dict = {"WORKDIR": "/", "ENTRYPOINT": [], "CMD": []}
+
+    def base(self, lpo: pathlib.Path) -> None:
+        for name in ("bin", "lib", "lib64"):
+            (self.rootfs / "usr" / name).mkdir(parents=True)
+            (self.rootfs / name).symlink_to(f"usr/{name}")
+        for name in ("opt", "tmp", "proc", "dev", "etc"):
+            (self.rootfs / name).mkdir()
+        programs = [os.path.realpath(shutil.which(name) or f"/bin/{name}") for name in self.TOOLS]
+        for name, path in zip(self.TOOLS, programs):
+            shutil.copy(path, self.rootfs / "usr" / "bin" / name)
+        collector = next((lpo.parent.parent / "lib").rglob("liblpo-collect.so"))
+        toy = next(lpo.parent.parent.rglob("toy_llm"))
+        for path in [*programs, str(lpo), str(collector), str(toy)]:
+            for word in subprocess.run(["ldd", path], text=True, stdout=subprocess.PIPE).stdout.split():
+                if word.startswith("/") and os.path.exists(word):
+                    to = self.rootfs / word.lstrip("/")
+                    to.parent.mkdir(parents=True, exist_ok=True)
+                    if not to.exists():
+                        shutil.copy(os.path.realpath(word), to)
+
+    def enter(self, *words: str) -> str:
+        script = 'mount -t proc proc "$0/proc" && touch "$0/dev/null" && mount --bind /dev/null "$0/dev/null" && cd "$0" && exec chroot "$@"'
+        inside = ["sh", "-c", 'cd "$0" && exec "$@"', self.state["WORKDIR"], *words]
+        done = subprocess.run([*ENTER, "sh", "-c", script, str(self.rootfs), str(self.rootfs), *inside], text=True, capture_output=True, timeout=400,
+                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LPO_LIBCUDA": "/no/driver", "ASAN_OPTIONS": "detect_leaks=0"})
+        self.assertEqual(done.returncode, 0, f"{words}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return done.stdout
+
+    def inside(self, path: str) -> pathlib.Path:
+        return self.rootfs / os.path.join(self.state["WORKDIR"], path).lstrip("/")
+
+    def step(self, name: str, rest: str) -> None:
+        if name == "FROM":
+            self.assertRegex(rest, r"^debian:12(-slim)?$")
+        elif name == "RUN":
+            self.enter("sh", "-c", rest)
+        elif name == "WORKDIR":
+            self.state["WORKDIR"] = rest
+            self.inside(".").mkdir(parents=True, exist_ok=True)
+        elif name in ("ENTRYPOINT", "CMD"):
+            self.state[name] = json.loads(rest)
+        elif name in ("COPY", "ADD"):
+            pattern, to = rest.split()
+            sources = sorted(self.context.glob(pattern))
+            self.assertEqual(len(sources), 1, f"{pattern} is {sources} in the folder that docker is given")
+            if name == "ADD":  # a packed file of this machine is unpacked
+                with tarfile.open(sources[0]) as tar:
+                    tar.extractall(self.inside(to))
+            else:
+                shutil.copy(sources[0], self.inside(to))  # with its mode
+        else:
+            self.fail(f"{name} {rest}: the test does not know this instruction")
+
+    def test_its_lines_make_an_image_that_runs(self) -> None:
+        tree = self.context / "tree" / "llm-perf-opt-0.2.0-linux-x86_64"
+        install(tree)
+        (self.context / "dist").mkdir()
+        with tarfile.open(self.context / "dist" / f"{tree.name}.tar.gz", "w:gz", compresslevel=1) as tar:
+            tar.add(tree, arcname=tree.name)
+        shutil.copytree(ROOT / "packaging" / "image", self.context / "packaging" / "image")
+        self.base(tree / "bin" / "lpo")
+        text = (ROOT / "packaging" / "image" / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+        for line in text.splitlines():
+            if line.strip() and not line.startswith("#"):
+                name, _, rest = line.strip().partition(" ")
+                self.step(name, rest.strip())
+        self.assertIn("usage: lpo", self.enter(*self.state["ENTRYPOINT"], *self.state["CMD"]))  # as docker starts it without words
+        self.enter(*self.state["ENTRYPOINT"], "run", "-o", "/tmp/run", "run.repeats=1", "run.warmup=0", "infer.max_new_tokens=2", "model.layers=1")
+        states = {s["name"]: s["state"] for s in json.loads((self.rootfs / "tmp" / "run" / "run.json").read_text(encoding="utf-8"))["stages"]}
+        self.assertEqual((states["direct_inference"], states["native"]), ("done", "done"))
+        self.enter("/usr/bin/copy-into", "/opt/llm-perf-opt", "/tmp/volume")
+        self.assertTrue((self.rootfs / "tmp" / "volume" / "lib" / "llm-perf-opt" / "liblpo-collect.so").exists())
 
 
 if __name__ == "__main__":

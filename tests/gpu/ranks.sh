@@ -35,7 +35,7 @@ nccl() { profiled 40 "$LPO" run hydra.run.dir=run "${native[@]}" -- $(launch 1) 
 inside() { profiled 50 $(launch 2) --no_python "$LPO" run hydra.run.dir=run "${native[@]}" run.ranks_wait=20s -- "$PYTHON" "${job[@]}" gloo; }
 ncu() { # ten kernels, so that it ends soon
     profiled 70 "$LPO" run hydra.run.dir=run "${native[@]}" pipeline.native.enable=false pipeline.ncu.enable=true pipeline.ncu.ncu_cli.set=basic \
-        pipeline.ncu.ncu_cli.nvtx.include=null pipeline.ncu.ncu_cli.launch_count=10 pipeline.ncu.timeout=60s -- $(launch 2) "${job[@]}" gloo
+        pipeline.ncu.ncu_cli.nvtx.include=null pipeline.ncu.ncu_cli.launch_count=10 "pipeline.ncu.timeout=$((60 * SLOW))s" -- $(launch 2) "${job[@]}" gloo
 }
 failed=0 begin=$SECONDS
 for part in "${@:-two four nccl inside ncu}"; do
