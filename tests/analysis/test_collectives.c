@@ -125,6 +125,36 @@ static void each_moment_hides_behind_one_kernel(void **state)
     assert_int_equal(c->rows.at[0].ns - c->rows.at[0].exposed_ns, 160);
 }
 
+/* A kernel of the backward pass runs in no region: it is shown with that of its forward. */
+static void the_backward_pass_hides_by_its_forward(void **state)
+{
+    LPO_AUTO(lpo_trace) t = make_trace();
+    LPO_AUTO(lpo_region_tree) tree = NULL;
+    LPO_AUTO(lpo_wall_collectives) c = NULL;
+    uint32_t forward = lpo_trace_thread(t, 0, 1), engine = lpo_trace_thread(t, 0, 2);
+
+    (void)state;
+    lpo_vec_push(
+        &t->ranges,
+        ((struct lpo_range){
+            .start_ns = 0, .end_ns = 40, .name = lpo_trace_name(t, "layer"), .thread = forward }));
+    lpo_vec_push(&t->ops, ((struct lpo_op){ 10, 20, lpo_trace_name(t, "aten::mm"), forward,
+                                            LPO_NONE, 7, 0 }));
+    lpo_vec_push(&t->ops, ((struct lpo_op){ 50, 90, lpo_trace_name(t, "MmBackward0"), engine,
+                                            LPO_NONE, 7, 1 }));
+    lpo_vec_push(&t->launches, ((struct lpo_launch){ 60, 61, engine, 0 }));
+    push(t, "gemm_back", 100, 200);
+    t->gpu_ops.at[t->gpu_ops.len - 1].launch = 0;
+    push(t, "ncclDevKernel_AllReduce_Sum_f32", 150, 300);
+    tree = lpo_region_tree_create(t);
+    c = lpo_wall_collectives_create(tree);
+    assert_int_equal(c->hiding.rows.len, 1);
+    assert_int_equal(c->hiding.rows.at[0].ns, 50);
+    assert_true(c->hiding.rows.at[0].backward);
+    assert_string_equal(lpo_trace_text(t, tree->nodes.at[c->hiding.rows.at[0].region].name),
+                        "layer");
+}
+
 /* nccl-tests: an all-reduce of 4 ranks moves 2 * 3/4 of its message over each link. */
 static const struct rate_case {
     const char *name, *kind, *dtype;
@@ -194,6 +224,7 @@ int main(void)
     UNIT_TEST(&u, exposed_is_what_no_compute_covers);
     UNIT_TEST(&u, many_kernels_cover_one_collective);
     UNIT_TEST(&u, each_moment_hides_behind_one_kernel);
+    UNIT_TEST(&u, the_backward_pass_hides_by_its_forward);
     UNIT_TEST(&u, sizes_and_groups_stand_apart);
     return unit_run(&u);
 }

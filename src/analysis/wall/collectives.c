@@ -113,16 +113,21 @@ struct key {
     const struct kind *kind;
     double bytes;
     uint64_t ranks; /* above all: is the size known? */
-    uint64_t dtype;
+    uint64_t dtype, group;
 };
 
 static const uint64_t size_known = (uint64_t)1 << 63;
 
+/* `said` may be NULL. */
 static struct lpo_collective_row *row_of(struct builder *b, const struct kind *kind,
-                                         struct lpo_measure bytes, uint32_t ranks, uint32_t dtype)
+                                         struct lpo_measure bytes,
+                                         const struct lpo_collective *said)
 {
     bool known = lpo_measure_known(bytes), fresh;
-    struct key key = { kind, known ? bytes.value : 0, ranks | (known ? size_known : 0), dtype };
+    uint32_t ranks = said ? said->ranks : 0, dtype = said ? said->dtype : LPO_NONE;
+    uint32_t group = said ? said->group : LPO_NONE;
+    struct key key = { kind, known ? bytes.value : 0, ranks | (known ? size_known : 0), dtype,
+                       group };
     uint64_t *row = lpo_map_put(b->rows, (const char *)&key, sizeof key, &fresh);
 
     if (fresh) {
@@ -132,9 +137,11 @@ static struct lpo_collective_row *row_of(struct builder *b, const struct kind *k
                                                   .bytes = bytes,
                                                   .ranks = ranks,
                                                   .dtype = dtype,
+                                                  .group = group,
                                                   .min_ns = INT64_MAX,
                                                   .rate = lpo_measure_unknown(),
-                                                  .bus_rate = lpo_measure_unknown() });
+                                                  .bus_rate = lpo_measure_unknown(),
+                                                  .best_bus_rate = lpo_measure_unknown() });
     }
     return &b->out->rows.at[*row];
 }
@@ -146,8 +153,7 @@ static void add_collective(struct builder *b, uint32_t op, const struct lpo_wall
     const struct lpo_collective *said = lpo_wall_collective_said(t, op);
     const struct kind *kind = kind_of_name(b, said ? said->kind : w->name);
     struct lpo_measure bytes = said ? message(t, said, kind) : lpo_measure_unknown();
-    struct lpo_collective_row *r =
-        row_of(b, kind, bytes, said ? said->ranks : 0, said ? said->dtype : LPO_NONE);
+    struct lpo_collective_row *r = row_of(b, kind, bytes, said);
     int64_t ns = lpo_trace_gpu_op_ns(w);
 
     r->calls++;
@@ -202,6 +208,9 @@ static void put_rate(struct lpo_collective_row *r)
     if (lpo_measure_known(r->bytes) && r->bytes.value > 0 && r->ranks > 1 && r->ns > 0 && k->word)
         r->bus_rate = lpo_measure_measured(r->bytes.value * (double)r->calls * factor /
                                            ((double)r->ns * 1e-9));
+    if (lpo_measure_known(r->bus_rate) && r->min_ns > 0)
+        r->best_bus_rate =
+            lpo_measure_measured(r->bytes.value * factor / ((double)r->min_ns * 1e-9));
 }
 
 static int by_time(const void *x, const void *y)

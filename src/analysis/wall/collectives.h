@@ -32,12 +32,14 @@ struct lpo_collective_row {
     struct lpo_measure bytes; /* of one message; unknown: the source does not say */
     uint32_t dtype;           /* name id; LPO_NONE: the source does not say */
     uint32_t ranks;           /* of the group; 0: not known */
+    uint32_t group;           /* name id; LPO_NONE: the source does not say */
     uint64_t calls;
     int64_t ns, min_ns, max_ns; /* of the kernels */
     int64_t exposed_ns;
-    bool exposed_unknown;        /* some ran in CUDA graphs timed as a whole */
-    struct lpo_measure rate;     /* bytes per second over all calls of the row */
-    struct lpo_measure bus_rate; /* the same as it loads the busiest link */
+    bool exposed_unknown;             /* some ran in CUDA graphs timed as a whole */
+    struct lpo_measure rate;          /* bytes per second over all calls of the row */
+    struct lpo_measure bus_rate;      /* the same as it loads the busiest link */
+    struct lpo_measure best_bus_rate; /* of the fastest call */
 };
 
 struct lpo_wall_collectives {

@@ -75,14 +75,19 @@ static void add(struct lpo_wall_hiding_builder *b, const char *kind, uint32_t op
 {
     const struct lpo_gpu_op *w = &b->tree->trace->gpu_ops.at[op];
     uint32_t region = b->tree->places.at[lpo_region_place(b->tree, w)].leaf;
-    uintptr_t key[3] = { (uintptr_t)kind, w->name, region };
+    uint32_t forward = b->tree->links.at[lpo_region_links_of(b->tree, w)].forward;
+    bool backward = region == LPO_NONE && forward != LPO_NONE;
+    uintptr_t key[4] = { (uintptr_t)kind, w->name, backward ? forward : region, backward };
     bool fresh;
     uint64_t *row = lpo_map_put(b->rows, (const char *)key, sizeof key, &fresh);
 
     if (fresh) {
         *row = b->out.rows.len;
-        lpo_vec_push(&b->out.rows, (struct lpo_wall_hiding_row){
-                                       .kind = kind, .kernel = w->name, .region = region });
+        lpo_vec_push(&b->out.rows,
+                     (struct lpo_wall_hiding_row){ .kind = kind,
+                                                   .kernel = w->name,
+                                                   .region = backward ? forward : region,
+                                                   .backward = backward });
     }
     b->out.rows.at[*row].ns += ns;
     b->out.rows.at[*row].overlaps++;
@@ -121,7 +126,9 @@ static int most_first(const void *x, const void *y)
         return kind;
     if (a->kernel != b->kernel)
         return a->kernel < b->kernel ? -1 : 1;
-    return (a->region > b->region) - (a->region < b->region);
+    if (a->region != b->region)
+        return a->region < b->region ? -1 : 1;
+    return (int)a->backward - (int)b->backward;
 }
 
 void lpo_wall_hiding_end(struct lpo_wall_hiding_builder *b, struct lpo_wall_hiding *out)

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "util/vec.h"
@@ -16,6 +17,7 @@ struct lpo_wall_hiding_row {
     const char *kind; /* of the collective; static */
     uint32_t kernel;  /* name of the one that computes */
     uint32_t region;  /* node that it was launched in; LPO_NONE: none */
+    bool backward;    /* it was launched in none: `region` is that of its forward */
     int64_t ns;
     uint64_t overlaps; /* times that one of these kernels hid a part of one collective */
 };

@@ -19,6 +19,7 @@ static const struct lpo_column columns[] = {
     { "bytes", "Message", LPO_CELL_BYTES, NULL },
     { "dtype", "Type", LPO_CELL_TEXT, NULL, 3, 8 },
     { "ranks", "Ranks", LPO_CELL_COUNT, NULL },
+    { "group", "Group", LPO_CELL_TEXT, NULL, 3, 12 },
     { "calls", "Calls", LPO_CELL_COUNT, NULL },
     { "gpu_ns", "Time", LPO_CELL_NS, NULL },
     { "exposed_ns", "Exposed", LPO_CELL_NS, NULL },
@@ -27,6 +28,7 @@ static const struct lpo_column columns[] = {
     { "max_ns", "Max", LPO_CELL_NS, NULL, 2 },
     { "bytes_per_s", "Algorithm bandwidth", LPO_CELL_MEASURE, "B/s", 3 },
     { "bus_bytes_per_s", "Bus bandwidth", LPO_CELL_MEASURE, "B/s" },
+    { "best_bus_bytes_per_s", "Of the fastest call", LPO_CELL_MEASURE, "B/s", 3 },
 };
 
 static const struct lpo_column hiding_columns[] = {
@@ -40,9 +42,20 @@ static const struct lpo_column hiding_columns[] = {
 
 enum { HIDING = 10, MOST_RECORDS = 10000 };
 
-static const char *dtype_of(const struct lpo_trace *t, const struct lpo_collective_row *r)
+/* NULL where the source does not say. */
+static const char *name_of(const struct lpo_trace *t, uint32_t name)
 {
-    return r->dtype == LPO_NONE ? NULL : lpo_trace_text(t, r->dtype);
+    return name == LPO_NONE ? NULL : lpo_trace_text(t, name);
+}
+
+/* The region of a kernel that hides something, or of its forward; empty: none is known. */
+static void add_region(const struct lpo_analysis *a, const struct lpo_wall_hiding_row *r, bool mark,
+                       struct lpo_str *out)
+{
+    if (r->region == LPO_NONE)
+        return;
+    lpo_region_add_path(a->tree, r->region, out);
+    lpo_str_add(out, mark && r->backward ? " (backward)" : "");
 }
 
 static void add_row(struct lpo_table *t, const struct lpo_trace *trace,
@@ -50,11 +63,12 @@ static void add_row(struct lpo_table *t, const struct lpo_trace *trace,
 {
     lpo_doc_row_text(t, r->kind);
     lpo_doc_row_measure(t, r->bytes);
-    lpo_doc_row_text(t, dtype_of(trace, r));
+    lpo_doc_row_text(t, name_of(trace, r->dtype));
     if (r->ranks)
         lpo_doc_row_count(t, r->ranks);
     else
         lpo_doc_row_unknown(t);
+    lpo_doc_row_text(t, name_of(trace, r->group));
     lpo_doc_row_count(t, r->calls);
     lpo_doc_row_ns(t, r->ns);
     if (r->exposed_unknown)
@@ -66,6 +80,7 @@ static void add_row(struct lpo_table *t, const struct lpo_trace *trace,
     lpo_doc_row_ns(t, r->max_ns);
     lpo_doc_row_measure(t, r->rate);
     lpo_doc_row_measure(t, r->bus_rate);
+    lpo_doc_row_measure(t, r->best_bus_rate);
 }
 
 /* Time of all collectives of a kind; kinds are few and static. */
@@ -96,8 +111,7 @@ static void add_hiding(struct lpo_doc *doc, const struct lpo_analysis *a,
         lpo_doc_row_ns(t, r->ns);
         lpo_doc_row_share(t, (double)r->ns, (double)time_of(c, r->kind));
         lpo_doc_row_count(t, r->overlaps);
-        if (r->region != LPO_NONE)
-            lpo_region_add_path(a->tree, r->region, &path);
+        add_region(a, r, true, &path);
         lpo_doc_row_text(t, path.len ? lpo_str_text(&path) : NULL);
         lpo_report_row_kernel(t, a->cells, r->kernel);
     }
@@ -142,8 +156,9 @@ static void put_row(struct lpo_record *r, const struct lpo_trace *t,
 {
     lpo_doc_put_text(r, "kind", row->kind);
     lpo_doc_put_whole(r, "bytes", row->bytes);
-    lpo_doc_put_text(r, "dtype", dtype_of(t, row));
+    lpo_doc_put_text(r, "dtype", name_of(t, row->dtype));
     lpo_doc_put_int_if(r, "ranks", row->ranks > 0, row->ranks);
+    lpo_doc_put_text(r, "group", name_of(t, row->group));
     lpo_doc_put_uint(r, "calls", row->calls);
     lpo_doc_put_int(r, "gpu_ns", row->ns);
     lpo_doc_put_int_if(r, "exposed_ns", !row->exposed_unknown, row->exposed_ns);
@@ -151,6 +166,7 @@ static void put_row(struct lpo_record *r, const struct lpo_trace *t,
     lpo_doc_put_int(r, "max_ns", row->max_ns);
     lpo_doc_put_measure(r, "bytes_per_s", row->rate);
     lpo_doc_put_measure(r, "bus_bytes_per_s", row->bus_rate);
+    lpo_doc_put_measure(r, "best_bus_bytes_per_s", row->best_bus_rate);
 }
 
 void lpo_report_put_collectives(struct lpo_record *to, const struct lpo_analysis *a)
@@ -170,11 +186,11 @@ void lpo_report_put_collectives(struct lpo_record *to, const struct lpo_analysis
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
         LPO_STR path = { 0 };
 
-        if (h->region != LPO_NONE)
-            lpo_region_add_path(a->tree, h->region, &path);
+        add_region(a, h, false, &path);
         lpo_doc_put_text(r, "kind", h->kind);
         lpo_doc_put_text(r, "kernel", lpo_trace_text(a->trace, h->kernel));
         lpo_doc_put_text(r, "region", path.len ? lpo_str_text(&path) : NULL);
+        lpo_doc_put_flag(r, "backward", h->backward);
         lpo_doc_put_int(r, "ns", h->ns);
         lpo_doc_put_uint(r, "overlaps", h->overlaps);
     }
