@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In the chapter "Ranks": their clocks, who comes last to collectives, and who waits for it. */
+#include <stdlib.h>
+
 #include "analysis/analysis.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/ranks/regions.h"
@@ -15,6 +17,7 @@
 #include "util/budget.h"
 #include "util/str.h"
 #include "util/units.h"
+#include "util/xmalloc.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -92,8 +95,7 @@ static void add_latest(struct lpo_doc *doc, const struct lpo_analysis *a, const 
     lpo_doc_paragraph(
         doc,
         "Rank %d is late most: it came last to %llu of %llu collectives, %s in all after the last "
-        "but one. In that time its GPU computed for %s%s%s "
-        "and was idle for %s.",
+        "but one. In that time its GPU computed for %s%s%s and was idle for %s.",
         row->rank, (unsigned long long)row->late, (unsigned long long)r->complete,
         lpo_str_text(&delay), lpo_str_text(&compute),
         r->late.kernel == LPO_NONE ? "" : ", most of it in ",
@@ -141,11 +143,41 @@ static void add_collective(struct lpo_table *t, const struct lpo_rank_collective
                                                (unsigned long long)c->calls));
 }
 
+/* A page of limited length keeps the first rows: who comes late stands there, then who has no
+ * clock.
+ */
+static int late_first(const void *x, const void *y)
+{
+    const struct lpo_rank_row *a = *(const struct lpo_rank_row *const *)x;
+    const struct lpo_rank_row *b = *(const struct lpo_rank_row *const *)y;
+
+    if (a->delay_ns != b->delay_ns)
+        return a->delay_ns > b->delay_ns ? -1 : 1;
+    if (a->aligned != b->aligned)
+        return a->aligned ? 1 : -1;
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static void add_ranks(struct lpo_doc *doc, const struct lpo_ranks *r)
+{
+    size_t most = lpo_budget()->scopes, rows = r->rows.len < most ? r->rows.len : most;
+    const struct lpo_rank_row **order = lpo_xcalloc(r->rows.len, sizeof *order);
+    struct lpo_table *t = lpo_doc_table(doc, "arrivals", "", rank_columns, COUNT(rank_columns));
+
+    for (size_t i = 0; i < r->rows.len; i++)
+        order[i] = &r->rows.at[i];
+    qsort(order, r->rows.len, sizeof *order, late_first);
+    for (size_t i = 0; i < rows; i++)
+        add_rank(t, order[i], r->complete > 0);
+    if (rows < r->rows.len)
+        t->total_rows = r->rows.len;
+    free(order);
+}
+
 void lpo_report_chapter_arrivals(struct lpo_doc *doc, const struct lpo_rundir *d,
                                  const struct lpo_source *s)
 {
     const struct lpo_ranks *r = lpo_analysis_ranks(s->analysis);
-    size_t rows, most = lpo_budget()->scopes;
     struct lpo_table *t;
 
     if (!r || !r->matched)
@@ -155,12 +187,7 @@ void lpo_report_chapter_arrivals(struct lpo_doc *doc, const struct lpo_rundir *d
     lpo_doc_paragraph(doc, "Collectives of the ranks are matched, and their clocks aligned by the "
                            "moments at which those end. Exposed communication is waiting until the "
                            "last rank has arrived, then sending.");
-    rows = r->rows.len < most ? r->rows.len : most;
-    t = lpo_doc_table(doc, "arrivals", "", rank_columns, COUNT(rank_columns));
-    for (size_t i = 0; i < rows; i++)
-        add_rank(t, &r->rows.at[i], r->complete > 0);
-    if (rows < r->rows.len)
-        t->total_rows = r->rows.len;
+    add_ranks(doc, r);
     if (!r->collectives.len)
         return;
     t = lpo_doc_table(doc, "skew", "By kind and size", collective_columns,
