@@ -7,6 +7,7 @@
 #include "analysis/counters/rules.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/critical/critical.h"
+#include "analysis/early.h"
 #include "analysis/findings/findings.h"
 #include "analysis/fusion/fusion.h"
 #include "analysis/limits/limits.h"
@@ -60,6 +61,7 @@ struct lpo_analysis_memo {
     /* asked for already: they may be NULL all the same */
     bool has_ranks, has_rank_regions, has_rank_steps, has_rank_balance;
     struct lpo_critical *critical;
+    struct lpo_analysis_early *early; /* that computes it; NULL: nobody does */
     struct lpo_queue *queue;
     struct lpo_fusion *fusion;
     struct lpo_wall_steady *steady;
@@ -210,6 +212,8 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
 {
     if (!a)
         return;
+    if (a->memo->early)
+        lpo_analysis_critical(a); /* ends its thread, which reads the trace */
     forget_sums(a->memo);
     for (int i = 0; i < 2; i++)
         lpo_operators_destroy(a->memo->operators[i]);
@@ -413,8 +417,26 @@ const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_ana
     return a->memo->collectives;
 }
 
+void lpo_analysis_start(const struct lpo_analysis *a)
+{
+    if (!a->timeline || a->memo->critical || a->memo->early)
+        return;
+    a->memo->early = lpo_analysis_early_start(a->tree, lpo_analysis_steps(a));
+    if (!a->memo->early)
+        return;
+    lpo_analysis_operators(a, false); /* meanwhile, on this one */
+    lpo_analysis_queue(a);
+    lpo_analysis_fusion(a);
+    lpo_analysis_collectives(a);
+    lpo_analysis_ranks(a);
+}
+
 const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a)
 {
+    if (a->memo->early) {
+        a->memo->critical = lpo_analysis_early_take(a->memo->early);
+        a->memo->early = NULL;
+    }
     if (!a->memo->critical && a->timeline)
         a->memo->critical = lpo_critical_create(a->tree, lpo_analysis_steps(a));
     return a->memo->critical;

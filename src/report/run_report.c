@@ -78,8 +78,10 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
 
     doc->most_lines = MOST_LINES;
     doc->whole = lpo_settings_bool(d->config, "report.full_names");
-    if (s)
+    if (s) {
         lpo_report_chapter_findings(doc, d, s, FINDINGS);
+        lpo_analysis_start(s->analysis); /* not before: findings take as much memory themselves */
+    }
     lpo_report_chapter_run(doc, d);
     lpo_report_chapter_speed(doc, d);
     lpo_report_chapter_requests(doc, d);
