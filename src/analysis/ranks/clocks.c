@@ -15,6 +15,7 @@ enum {
     AGREE_NS = 100000,       /* ends of one collective lie closer than that */
     SURE_NS = 5000,          /* closer than that, their order is not doubted */
     TOLERANCE_ERRORS = 5,    /* or closer than so many errors of the clocks */
+    CLOSE_ERRORS = 3,        /* more than so many apart, they are not one collective */
     LEAST_TOLERANCE = 50000, /* ns */
     MOST_CANDIDATES = 6,     /* offsets of two ranks that are compared */
     MOST_FITS = 8,           /* of a line to the pairs that it finds itself */
@@ -320,6 +321,7 @@ static void solve(struct edge *e)
     struct ranks_line best = { 0 };
     struct found f = { 0 };
     double most = -1;
+    int64_t close;
 
     qsort(e->series.at, e->series.len, sizeof *e->series.at, most_events_first);
     for (size_t i = 0; i < e->series.len && c.len < MOST_CANDIDATES; i++)
@@ -332,24 +334,41 @@ static void solve(struct edge *e)
             best = c.at[i];
         }
     }
+    /* of groups that only look like one the ends lie apart: those must not make it less certain */
+    close = TOLERANCE_ERRORS * best.error_ns > SURE_NS ? TOLERANCE_ERRORS * best.error_ns : SURE_NS;
     for (size_t i = 0; i < e->series.len; i++)
-        find_nearest(&e->series.at[i], &best, AGREE_NS, &f);
+        find_nearest(&e->series.at[i], &best, close, &f);
     sort_found(&f);
     e->pairs = f.at.len;
     e->line = lpo_ranks_line_fit(&f.at, &f.differences);
     found_free(&f);
 }
 
-/* Collectives of one kind, all of them together or none: what ends at one moment says most. */
-static void find_edges(const struct lpo_ranks *r, const ranks_families *families, bool together,
+/* What says most about clocks comes first: what all end at one moment, then groups of which more
+ * ranks are seen than they have (several have one name, or the size is wrong), then sends. */
+enum trust { CERTAIN_GROUPS, ALL_GROUPS, SENDS, TRUSTS };
+
+static bool may_be_several(const struct ranks_family *f)
+{
+    return f->group_ranks > 1 && f->series.len > f->group_ranks;
+}
+
+static bool is_trusted(const struct ranks_family *f, enum trust trust)
+{
+    return trust == SENDS ? !f->together
+                          : f->together && (trust == ALL_GROUPS || !may_be_several(f));
+}
+
+static void find_edges(const struct lpo_ranks *r, const ranks_families *families, enum trust trust,
                        edges *out)
 {
     struct lpo_map_pair rows = { 0 };
+    size_t before = out->len;
 
     for (size_t i = 0; i < families->len; i++) {
         const struct ranks_family *f = &families->at[i];
 
-        for (size_t k = 1; f->together == together && k < f->series.len; k++) {
+        for (size_t k = 1; is_trusted(f, trust) && k < f->series.len; k++) {
             uint32_t from = f->series.at[0].rank, to = f->series.at[k].rank;
             bool fresh;
             uint32_t row;
@@ -359,12 +378,13 @@ static void find_edges(const struct lpo_ranks *r, const ranks_families *families
             row = lpo_map_pair_put(&rows, from, to, &fresh);
             if (fresh)
                 lpo_vec_push(out, (struct edge){ .from = from, .to = to });
-            lpo_vec_push(&out->at[row].series, (struct pair_of_series){ &f->series.at[0].events,
-                                                                        &f->series.at[k].events });
+            lpo_vec_push(
+                &out->at[before + row].series,
+                (struct pair_of_series){ &f->series.at[0].events, &f->series.at[k].events });
         }
     }
     lpo_map_pair_free(&rows);
-    for (size_t i = 0; i < out->len; i++)
+    for (size_t i = before; i < out->len; i++)
         solve(&out->at[i]);
 }
 
@@ -491,15 +511,68 @@ static void match_series(const struct lpo_ranks *r, const struct ranks_family *f
     free(pair);
 }
 
-/* What ends at one moment first; ranks that share nothing of that kind by the rest. */
+/* Ranks that share nothing of one kind are joined by the next. */
 static void align_clocks(struct lpo_ranks *r, const ranks_families *families)
 {
-    for (int together = 1; together >= 0; together--) {
-        edges all = { 0 };
+    edges all = { 0 }; /* those of one kind may lead on from where the next has led */
 
-        find_edges(r, families, together, &all);
+    for (int trust = 0; trust < TRUSTS; trust++) {
+        find_edges(r, families, (enum trust)trust, &all);
         spread_offsets(r, &all);
-        free_edges(&all);
+    }
+    free_edges(&all);
+}
+
+/* Do the ends of two series lie as close as those of one collective must? */
+static bool ends_together(const struct lpo_ranks *r, const struct ranks_series *x,
+                          const struct ranks_series *y)
+{
+    struct ranks_line line = line_between(&r->rows.at[x->rank], &r->rows.at[y->rank]);
+    struct pair_of_series pair = { &x->events, &y->events };
+    int64_t closest = SURE_NS + CLOSE_ERRORS * line.error_ns;
+    size_t least = x->events.len < y->events.len ? x->events.len : y->events.len;
+    struct found f = { 0 };
+    bool together;
+
+    if (agrees_in_order(&x->events, &y->events, &line, closest))
+        return true;
+    find_nearest(&pair, &line, closest, &f);
+    together = f.at.len * 5 >= least * 4;
+    found_free(&f);
+    return together;
+}
+
+/* Groups of one name, of which nothing else is said: those that end together are one. The first of
+ * them stays in the family, the others go into one of their own. */
+static void split_family(const struct lpo_ranks *r, ranks_families *families, size_t at)
+{
+    struct ranks_family rest = families->at[at], *f;
+    size_t kept = 1, left = 0;
+
+    rest.series.at = NULL;
+    rest.series.len = rest.series.cap = 0;
+    f = &families->at[at];
+    for (size_t k = 1; k < f->series.len; k++)
+        if (ends_together(r, &f->series.at[0], &f->series.at[k]))
+            f->series.at[kept++] = f->series.at[k];
+        else
+            lpo_vec_push(&rest.series, f->series.at[k]);
+    left = rest.series.len;
+    f->series.len = kept;
+    if (left)
+        lpo_vec_push(families, rest); /* looked at in its turn */
+}
+
+static void split_families(const struct lpo_ranks *r, ranks_families *families)
+{
+    for (size_t i = 0; i < families->len; i++) {
+        const struct ranks_family *f = &families->at[i];
+        bool aligned = true;
+
+        for (size_t k = 0; k < f->series.len; k++)
+            aligned &= r->rows.at[f->series.at[k].rank].aligned;
+        if (aligned && f->together && may_be_several(f))
+            split_family(r, families, i);
     }
 }
 
@@ -508,6 +581,7 @@ uint32_t lpo_ranks_align(struct lpo_ranks *r, ranks_families *families)
     uint32_t instances = 0;
 
     align_clocks(r, families);
+    split_families(r, families);
     for (size_t i = 0; i < families->len; i++) {
         struct ranks_family *f = &families->at[i];
 
