@@ -15,14 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../sanitized.h"
 #include "nvtx_client.h"
 #include "nvtx_client_hooks.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 }; /* frames are several times as large */
-#else
-enum { SANITIZED = 0 };
-#endif
 
 enum { FLUSH_MS = 120, WATCH_S = 40, WATCH_CODE = 97 };
 
@@ -194,7 +189,7 @@ static void run_small(size_t stack)
     pthread_t t;
     char *at;
 
-    stack = SANITIZED ? stack * 8 : stack;
+    stack = SANITIZED ? stack * 8 : stack; /* frames are several times as large */
     at = mmap(NULL, nothing + stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(at != MAP_FAILED && mprotect(at, nothing, PROT_NONE) == 0);
     CHECK(pthread_attr_init(&attr) == 0);

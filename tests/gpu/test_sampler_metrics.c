@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which metrics are chosen: from a table of passes, and from CUPTI's host object for every chip
  * where a libcupti is here (it needs no GPU). */
+#include "../sanitized.h"
 #include "../unit.h"
 
 #include "gpu/sampler/find.h"
@@ -113,11 +114,7 @@ static int real_passes(void *ctx, const char **names, size_t count)
 /* CUPTI opens its library with RTLD_DEEPBIND, which ends a program under ASan. */
 static bool may_open_cupti(void)
 {
-#ifdef __SANITIZE_ADDRESS__
-    return false;
-#else
-    return true;
-#endif
+    return !SANITIZED;
 }
 
 static void choose_for_chip(void **state)
