@@ -10,27 +10,12 @@
 #include <string.h>
 
 #include "analysis/critical/private.h"
+#include "analysis/critical/slots.h"
 #include "region/scope.h"
 #include "region/tree.h"
 
 /* Numbers of points may take this much; with more launches under way, changes go in groups. */
 enum { ROOM_BYTES = 4 << 20 };
-
-/* The state of a point: until it is run, how many others will read it; then its slot. */
-#define HAS_SLOT (1u << 31)
-
-struct slot {
-    int64_t end_ns; /* as measured */
-    uint32_t readers;
-    bool followed; /* a later point ends later in every lane */
-};
-
-struct pool {
-    size_t width; /* numbers in a slot */
-    int64_t *numbers;
-    LPO_VEC(struct slot) slots;
-    LPO_VEC(uint32_t) idle;
-};
 
 /* An edge into an operation: it starts no earlier than the point before it, plus a lag. */
 struct edge {
@@ -44,8 +29,8 @@ struct run {
     const struct critical_input *in;
     struct critical_change *changes;
     size_t count, lanes;
-    struct pool calls, ops; /* calls have two numbers a lane: start, then end */
-    int64_t *end_ns;        /* per lane: of all points so far */
+    struct critical_slots calls, ops; /* calls have two numbers a lane: start, then end */
+    int64_t *end_ns;                  /* per lane: of all points so far */
     int64_t *zero, *in_launch;
     /* which changes are what */
     int part_change[LPO_PATH_PARTS]; /* -1: none */
@@ -59,94 +44,32 @@ struct run {
     int64_t in_calls_ns, named_ns[CRITICAL_NAMES];
 };
 
-static uint32_t take_slot(struct pool *p, uint32_t readers, int64_t end_ns)
-{
-    uint32_t slot;
-
-    if (p->idle.len) {
-        slot = p->idle.at[--p->idle.len];
-    } else {
-        size_t cap = p->slots.cap;
-
-        slot = (uint32_t)p->slots.len;
-        lpo_vec_push(&p->slots, (struct slot){ 0 });
-        if (p->slots.cap != cap)
-            p->numbers = lpo_xrealloc(p->numbers, p->slots.cap * p->width, sizeof *p->numbers);
-    }
-    p->slots.at[slot] = (struct slot){ .end_ns = end_ns, .readers = readers };
-    return slot;
-}
-
-static size_t pool_bytes(const struct pool *p)
-{
-    return p->slots.len * p->width * sizeof *p->numbers;
-}
-
-static void pool_free(struct pool *p)
-{
-    free(p->numbers);
-    lpo_vec_free(&p->slots);
-    lpo_vec_free(&p->idle);
-}
-
-static int64_t *slot_numbers(const struct pool *p, uint32_t slot)
-{
-    return p->numbers + slot * p->width;
-}
-
-static void let_go(struct run *r, struct pool *p, uint32_t slot)
-{
-    const int64_t *gain = slot_numbers(p, slot) + p->width - r->lanes;
-    int64_t end_ns = p->slots.at[slot].end_ns;
-
-    for (size_t i = 0; !p->slots.at[slot].followed && i < r->lanes; i++)
-        if (end_ns - gain[i] > r->end_ns[i])
-            r->end_ns[i] = end_ns - gain[i];
-    lpo_vec_push(&p->idle, slot);
-}
-
-/* One reader less. */
-static void was_read(struct run *r, struct pool *p, uint32_t *state)
-{
-    if (!(*state & HAS_SLOT))
-        --*state;
-    else if (--p->slots.at[*state & ~HAS_SLOT].readers == 0)
-        let_go(r, p, *state & ~HAS_SLOT);
-}
-
-static void has_run(struct run *r, struct pool *p, uint32_t slot, uint32_t *state)
-{
-    *state = HAS_SLOT | slot;
-    if (!p->slots.at[slot].readers)
-        let_go(r, p, slot);
-}
-
-static void follow(struct pool *p, uint32_t state)
-{
-    if (state & HAS_SLOT)
-        p->slots.at[state & ~HAS_SLOT].followed = true;
-}
-
 /* An edge against the order, of two points at one time, finds the time that was measured. */
 static const int64_t *call_start(const struct run *r, uint32_t call)
 {
     uint32_t state = r->g->calls.at[call].state;
 
-    return state & HAS_SLOT ? slot_numbers(&r->calls, state & ~HAS_SLOT) : r->zero;
+    return state & CRITICAL_HAS_SLOT
+               ? lpo_critical_slot_numbers(&r->calls, state & ~CRITICAL_HAS_SLOT)
+               : r->zero;
 }
 
 static const int64_t *call_end(const struct run *r, uint32_t call)
 {
     uint32_t state = r->g->calls.at[call].state;
 
-    return state & HAS_SLOT ? slot_numbers(&r->calls, state & ~HAS_SLOT) + r->lanes : r->zero;
+    return state & CRITICAL_HAS_SLOT
+               ? lpo_critical_slot_numbers(&r->calls, state & ~CRITICAL_HAS_SLOT) + r->lanes
+               : r->zero;
 }
 
 static const int64_t *op_end(const struct run *r, uint32_t op)
 {
     uint32_t state = r->g->ops.at[op].state;
 
-    return state & HAS_SLOT ? slot_numbers(&r->ops, state & ~HAS_SLOT) : r->zero;
+    return state & CRITICAL_HAS_SLOT
+               ? lpo_critical_slot_numbers(&r->ops, state & ~CRITICAL_HAS_SLOT)
+               : r->zero;
 }
 
 static size_t lane_of(size_t change)
@@ -224,8 +147,8 @@ static void run_call(struct run *r, uint32_t i)
     struct critical_call *c = &r->g->calls.at[i];
     struct critical_span ns = lpo_critical_times(r->g, i);
     uint32_t thread = lpo_critical_thread(r->g, i);
-    uint32_t slot = take_slot(&r->calls, c->state, ns.end_ns);
-    int64_t *start = slot_numbers(&r->calls, slot), *end = start + r->lanes;
+    uint32_t slot = lpo_critical_slot_take(&r->calls, c->state, ns.end_ns);
+    int64_t *start = lpo_critical_slot_numbers(&r->calls, slot), *end = start + r->lanes;
     int64_t *until = &r->until_ns[thread];
     struct critical_slice slice = { .thread = thread, .call = i };
 
@@ -243,9 +166,9 @@ static void run_call(struct run *r, uint32_t i)
             slice.end_ns = ns.start_ns;
             shorten_host(r, start, &slice, ns.start_ns - b.end_ns);
             if (ns.end_ns >= ns.start_ns)
-                follow(&r->calls, r->g->calls.at[c->before].state);
+                lpo_critical_slot_follow(&r->calls, r->g->calls.at[c->before].state);
         }
-        was_read(r, &r->calls, &r->g->calls.at[c->before].state);
+        lpo_critical_slot_read(&r->calls, &r->g->calls.at[c->before].state);
     }
     memcpy(end, start, r->lanes * sizeof *end);
     slice.start_ns = ns.start_ns > *until ? ns.start_ns : *until;
@@ -253,7 +176,7 @@ static void run_call(struct run *r, uint32_t i)
     slice.in_call = true;
     shorten_host(r, end, &slice, ns.end_ns - ns.start_ns);
     *until = ns.end_ns > *until ? ns.end_ns : *until;
-    has_run(r, &r->calls, slot, &c->state);
+    lpo_critical_slot_ready(&r->calls, slot, &c->state);
 }
 
 /* The lag of an edge: as measured where it was the critical one, else the usual one or less. */
@@ -362,8 +285,8 @@ static void run_op(struct run *r, uint32_t i)
     struct critical_graph *g = r->g;
     struct critical_op *op = &g->ops.at[i];
     const struct lpo_gpu_op *w = lpo_critical_gpu_op(g, i);
-    uint32_t slot = take_slot(&r->ops, op->state, w->end_ns);
-    int64_t *gain = slot_numbers(&r->ops, slot), ns = lpo_trace_gpu_op_ns(w);
+    uint32_t slot = lpo_critical_slot_take(&r->ops, op->state, w->end_ns);
+    int64_t *gain = lpo_critical_slot_numbers(&r->ops, slot), ns = lpo_trace_gpu_op_ns(w);
     struct edge edges[3];
 
     find_start(r, edges, find_edges(r, i, edges), gain);
@@ -374,14 +297,14 @@ static void run_op(struct run *r, uint32_t i)
     shorten_regions(r, gain, w->launch, ns);
     if (op->before != LPO_NONE) {
         if (w->start_ns >= lpo_critical_gpu_op(g, op->before)->end_ns && ns >= 0)
-            follow(&r->ops, g->ops.at[op->before].state);
-        was_read(r, &r->ops, &g->ops.at[op->before].state);
+            lpo_critical_slot_follow(&r->ops, g->ops.at[op->before].state);
+        lpo_critical_slot_read(&r->ops, &g->ops.at[op->before].state);
     }
     if (op->other != LPO_NONE)
-        was_read(r, &r->ops, &g->ops.at[op->other].state);
+        lpo_critical_slot_read(&r->ops, &g->ops.at[op->other].state);
     if (op->call != LPO_NONE)
-        was_read(r, &r->calls, &g->calls.at[op->call].state);
-    has_run(r, &r->ops, slot, &op->state);
+        lpo_critical_slot_read(&r->calls, &g->calls.at[op->call].state);
+    lpo_critical_slot_ready(&r->ops, slot, &op->state);
 }
 
 static void run_return(struct run *r, uint32_t i)
@@ -390,7 +313,8 @@ static void run_return(struct run *r, uint32_t i)
     struct critical_span ns = lpo_critical_times(r->g, i);
     const int64_t *op = op_end(r, c->waits);
     int64_t op_ns = lpo_critical_gpu_op(r->g, c->waits)->end_ns;
-    int64_t *start = slot_numbers(&r->calls, c->state & ~HAS_SLOT), *end = start + r->lanes;
+    int64_t *start = lpo_critical_slot_numbers(&r->calls, c->state & ~CRITICAL_HAS_SLOT),
+            *end = start + r->lanes;
 
     for (size_t k = 0; k < r->lanes; k++) {
         int64_t begun = ns.start_ns - start[k], over = op_ns - op[k];
@@ -405,8 +329,8 @@ static void run_return(struct run *r, uint32_t i)
 
         end[lane] = ns.end_ns - ns.start_ns + start[lane];
     }
-    was_read(r, &r->ops, &r->g->ops.at[c->waits].state);
-    was_read(r, &r->calls, &c->state);
+    lpo_critical_slot_read(&r->ops, &r->g->ops.at[c->waits].state);
+    lpo_critical_slot_read(&r->calls, &c->state);
 }
 
 /* Nodes come after their parents. */
@@ -493,7 +417,9 @@ static bool run_points(struct run *r)
             run_call(r, at);
         else
             run_op(r, at);
-        fits = r->count <= 1 || pool_bytes(&r->calls) + pool_bytes(&r->ops) <= ROOM_BYTES;
+        fits =
+            r->count <= 1 ||
+            lpo_critical_slots_bytes(&r->calls) + lpo_critical_slots_bytes(&r->ops) <= ROOM_BYTES;
     }
     lpo_critical_order_free(&order);
     return fits;
@@ -510,8 +436,8 @@ static void run_free(struct run *r)
     free(r->end_ns);
     free(r->zero);
     free(r->in_launch);
-    pool_free(&r->calls);
-    pool_free(&r->ops);
+    lpo_critical_slots_free(&r->calls);
+    lpo_critical_slots_free(&r->ops);
 }
 
 /* All changes in one pass; false: there are too many. */
@@ -521,8 +447,6 @@ static bool run_all(struct run *r, int64_t *unchanged_ns)
     bool done;
 
     r->lanes = lane_of(r->count);
-    r->calls.width = 2 * r->lanes;
-    r->ops.width = r->lanes;
     r->zero = lpo_xcalloc(r->lanes, sizeof *r->zero);
     r->in_launch = lpo_xcalloc(r->lanes, sizeof *r->in_launch);
     r->end_ns = lpo_xcalloc(r->lanes, sizeof *r->end_ns);
@@ -530,6 +454,9 @@ static bool run_all(struct run *r, int64_t *unchanged_ns)
     r->until_ns = lpo_xcalloc(threads + 1, sizeof *r->until_ns);
     for (size_t i = 0; i < r->lanes; i++)
         r->end_ns[i] = INT64_MIN;
+    r->calls = (struct critical_slots){ .lanes = r->lanes, .width = 2 * r->lanes };
+    r->ops = (struct critical_slots){ .lanes = r->lanes, .width = r->lanes };
+    r->calls.end_ns = r->ops.end_ns = r->end_ns;
     for (size_t i = 0; i < threads; i++)
         r->until_ns[i] = INT64_MIN;
     sort_changes(r);
