@@ -87,6 +87,14 @@ class Recorded(unittest.TestCase):
         self.assertGreater(calls["decode/layer3"]["calls_with_figures"], 500)
         self.assertGreater(calls["gemm"]["tensor_active"]["min"], 90)
 
+    def test_written_bytes_come_later_than_their_writer(self) -> None:
+        """as docs/counters.md says: equal layers read the same, and the first of a step writes next to nothing"""
+        read, written = ([self.regions[f"decode/layer{k}"]["metrics"][m]["value"] / 576 for k in range(8)]
+                         for m in ("dram_bytes_read", "dram_bytes_written"))
+        self.assertTrue(all(24.7e6 < r < 25.1e6 for r in read), read)
+        self.near(written[0], 0.14e6, 0.05)
+        self.assertTrue(all(1.05e6 < w < 1.28e6 for w in written[1:]), written)
+
     def test_the_least_squares_explain_the_samples(self) -> None:
         self.assertGreater(self.metrics["dram_bytes_read"]["r2"], 0.99)
         both = [self.metrics[n] for n in ("dram_bytes_read", "dram_bytes_written")]
