@@ -46,7 +46,8 @@ static bool has(const struct lpo_json *classes, const char *name)
  * kernels of engines and libraries again, 238 of functions in no list: 270 of 304 (88.8 %); five
  * names that no library has were taken out and 17 labels put right, 287 of 299 (96.0 %). "sixth" is
  * taken from published profiles as they stand, mostly of unusual engines (121 of functions in no
- * list): 150 of 166 (90.4 %), and all 45 whose function was in a list. */
+ * list): 150 of 166 (90.4 %), and all 45 whose function was in a list. "seventh" is everyday names
+ * again, after all of these changes: 118 of 121 (97.5 %). */
 static const struct floor_case {
     const char *name, *file, *list;
     bool sure_only;
@@ -77,6 +78,7 @@ static const struct floor_case {
     { "kernels of many engines", "classes-fourth.json", "fourth, frameworks", false, 315, 318 },
     { "more of them", "classes-fourth.json", "fifth", false, 297, 299 },
     { "profiles of unusual engines", "classes-fourth.json", "sixth", false, 158, 166 },
+    { "everyday names, last", "classes-fourth.json", "seventh", false, 120, 121 },
 };
 
 static void check_floor(void **state)

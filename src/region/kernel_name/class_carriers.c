@@ -42,6 +42,9 @@ static const struct lpo_class_rule elementwise_functors[] = {
       "at::native::bfloat16tofloat32_kernel(int)::{lambda()#1}>(int)" },
     { "_clone_", LPO_CLASS_COPY, NULL,
       "void at::native::vectorized_elementwise_kernel<8, clone_functor>(int)" },
+    { "groupnorm", LPO_CLASS_NORM, NULL,
+      "void at::native::elementwise_kernel<128, 4, "
+      "at::native::GroupNormKernelImplInternal<float>(int)::{lambda(float)#1}>(int)" },
     { "bernoulli", LPO_CLASS_RANDOM, NULL,
       "void at::native::elementwise_kernel<128, 4, "
       "at::native::bernoulli_kernel(int)::{lambda()#1}>(int)" },

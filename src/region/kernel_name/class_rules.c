@@ -53,6 +53,7 @@ static const struct lpo_class_rule functions[] = {
     { "^_pg_", LPO_CLASS_COLLECTIVE, NULL,
       "pg_gather_kernel(PGContext*, unsigned int, unsigned char*)" },
     /* attention that rotates too */
+    { "^_fwd_kernel_stage", LPO_CLASS_ATTENTION, NULL, "_fwd_kernel_stage1_rope" },
     { "^_fwd_grouped_kernel", LPO_CLASS_ATTENTION, NULL, "_fwd_grouped_kernel_stage1_rope" },
     /* rotary */
     { "^_kn_entry_", LPO_CLASS_ROTARY, NULL, "aiter::kn_entry_2c_sbhd_cached_indirect_inplace" },

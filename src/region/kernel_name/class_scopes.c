@@ -56,7 +56,7 @@ static const struct lpo_class_rule scopes[] = {
 /* What is left: words that say little, so that scopes and template arguments come before them. */
 static const struct lpo_class_rule leftovers[] = {
     { "_flash", LPO_CLASS_ATTENTION, NULL, "pallas_flash(float*)" },
-    { "^_fwd_kernel", LPO_CLASS_ATTENTION, NULL, "_fwd_kernel_stage2" },
+    { "^_fwd_kernel", LPO_CLASS_ATTENTION, NULL, "_fwd_kernel_int8kv" },
     { "^_bwd_kernel", LPO_CLASS_ATTENTION, NULL, "_bwd_kernel_split_heads" },
     { "_att_", LPO_CLASS_ATTENTION, NULL, "_decode_grouped_att_m_fwd_kernel" },
     { "_prefill_", LPO_CLASS_ATTENTION, "_fwd_", "prefix_prefill_fwd_kernel" },
