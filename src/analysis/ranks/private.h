@@ -55,6 +55,26 @@ static inline int64_t lpo_ranks_line_at(const struct ranks_line *l, int64_t ns)
     return l->offset_ns + (l->drift != 0 ? (int64_t)(l->drift * (double)(ns - l->middle_ns)) : 0);
 }
 
+enum {
+    RANKS_AGREE_NS = 100000, /* ends of one collective lie closer than that */
+    RANKS_SURE_NS = 5000     /* closer than that, their order is not doubted */
+};
+
+/* The same collectives on two ranks. */
+struct ranks_pair {
+    const ranks_events *a, *b;
+};
+
+typedef LPO_VEC(struct ranks_pair) ranks_pairs;
+
+/* offsets.c: the difference that explains best what two ranks did together, of the clock of `b`;
+ * `found` gets the number of ends that it was found by. Sorts the pairs. */
+struct ranks_line lpo_ranks_line_find(ranks_pairs *pairs, size_t *found);
+/* Pairs each end of `b` with the nearest of `a`, at most `tolerance_ns` away once the line is taken
+ * off. `pair` gets the row of `a`, LPO_NONE for none. */
+void lpo_ranks_nearest(const ranks_events *a, const ranks_events *b, const struct ranks_line *line,
+                       int64_t tolerance_ns, uint32_t *pair);
+
 /* clocks.c: offsets of the rows, then the instances of the events. The number of instances. */
 uint32_t lpo_ranks_align(struct lpo_ranks *r, ranks_families *families);
 /* arrivals.c: who waits for whom. */
