@@ -197,7 +197,7 @@ static int make_beside(struct lpo_arena *a, struct lpo_run_folder *f, struct lpo
 
         lpo_file_temp_name(name);
         f->dir = lpo_path_join(a, above, name);
-        if (mkdir(f->dir, 0777) < 0 && errno == EEXIST)
+        if (mkdir(f->dir, 0777) < 0 && (errno == EEXIST || lpo_stale_retry(errno, &tries)))
             continue;
         f->dir_fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (f->dir_fd < 0 && lpo_stale_retry(errno, &tries))

@@ -76,6 +76,8 @@ bool lpo_file_temp_is_foreign(const char *name)
  * descriptor, so a writer that was killed holds none. */
 static int open_temp(int dir, char name[LPO_TEMP_NAME], mode_t mode)
 {
+    unsigned tries = 0;
+
     for (int i = 0; i < 100; i++) {
         int fd;
 
@@ -83,7 +85,7 @@ static int open_temp(int dir, char name[LPO_TEMP_NAME], mode_t mode)
         fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
         if (fd >= 0)
             flock(fd, LOCK_EX | LOCK_NB);
-        if (fd >= 0 || errno != EEXIST)
+        if (fd >= 0 || (errno != EEXIST && !lpo_stale_retry(errno, &tries)))
             return fd;
     }
     return -1;
@@ -289,8 +291,12 @@ int lpo_file_new_name(struct lpo_file_new *f, const char *path, struct lpo_err *
 
 int lpo_file_open_folder(const char *path)
 {
-    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    unsigned tries = 0;
+    int dir;
 
+    do
+        dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (dir < 0 && lpo_stale_retry(errno, &tries));
     if (dir < 0 && errno == EACCES) /* one may write into a folder that one may not list */
         dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return dir;

@@ -15,6 +15,7 @@
 #include "util/budget.h"
 #include "util/err.h"
 #include "util/input_codec.h"
+#include "util/stale.h"
 
 enum { FRONT = 64 * 1024, BLOCK = 512 * 1024 };
 
@@ -81,9 +82,13 @@ static void free_block(void *batch)
 int lpo_input_open_file(const char *path, struct lpo_err *err)
 {
     /* a FIFO that nobody writes to would block in open() for ever */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    unsigned tries = 0;
     struct stat st;
+    int fd;
 
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    while (fd < 0 && lpo_stale_retry(errno, &tries));
     if (fd < 0)
         return lpo_fail_errno(err, "cannot open '%s'", path);
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
@@ -106,6 +111,7 @@ int lpo_input_open(const char *path, struct lpo_input **out, struct lpo_err *err
     in->raw.fd = lpo_input_open_file(path, err);
     if (in->raw.fd < 0)
         return err ? err->code : LPO_E_IO;
+    in->raw.path = in->path;
     in->raw.block = lpo_xcalloc(1, LPO_RAW_SIZE + LPO_RAW_SLACK);
     lpo_input_raw_fill(&in->raw);
     if (in->raw.error)

@@ -2,6 +2,7 @@
 #include "util/input_codec.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -16,6 +17,32 @@
 #endif
 
 #include "util/arena.h"
+#include "util/stale.h"
+
+/* As read(). Where a network disk lost the file, it is opened again and read on from there. */
+static ssize_t read_on(struct lpo_raw *raw, void *out, size_t len)
+{
+    unsigned tries = 0;
+
+    for (;;) {
+        ssize_t n = read(raw->fd, out, len);
+        off_t at;
+        int fd;
+
+        if (n >= 0 || (errno != EINTR && (!raw->path || !lpo_stale_retry(errno, &tries))))
+            return n;
+        if (!tries)
+            continue;
+        at = lseek(raw->fd, 0, SEEK_CUR);
+        fd = at < 0 ? -1 : open(raw->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (fd >= 0 && lseek(fd, at, SEEK_SET) == at) {
+            close(raw->fd);
+            raw->fd = fd;
+        } else if (fd >= 0) {
+            close(fd);
+        }
+    }
+}
 
 int lpo_input_raw_fill(struct lpo_raw *raw)
 {
@@ -25,9 +52,7 @@ int lpo_input_raw_fill(struct lpo_raw *raw)
         return 1;
     if (raw->error)
         return 0;
-    do
-        n = read(raw->fd, raw->block, LPO_RAW_SIZE);
-    while (n < 0 && errno == EINTR);
+    n = read_on(raw, raw->block, LPO_RAW_SIZE);
     if (n < 0)
         raw->error = errno;
     if (n <= 0)
@@ -82,9 +107,7 @@ static size_t plain_decode(void *state, struct lpo_raw *raw, char *out, size_t r
         take(raw, n);
         return n;
     }
-    do
-        got = read(raw->fd, out, room);
-    while (got < 0 && errno == EINTR);
+    got = read_on(raw, out, room);
     if (got < 0)
         raw->error = errno;
     if (got > 0 && !out[0] && !out[got - 1] && only_a_hole(raw->fd))

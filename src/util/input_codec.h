@@ -8,6 +8,7 @@
 /* Where a decoder gets its compressed bytes from. */
 struct lpo_raw {
     int fd;
+    const char *path;  /* to open it again; NULL: not by its name */
     unsigned char *at; /* not yet taken */
     size_t len;
     unsigned char *block; /* LPO_RAW_SIZE bytes and slack; at points into it */

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from lpo_case import LPO, LpoCase  # noqa: E402
 
 BUILD = os.environ["LPO_BUILD_ROOT"]
 CLIENT = os.path.join(BUILD, "tests", "collect", "nvtx_client")
+FAKE_NVML = os.path.join(BUILD, "tests", "pipeline", "fake_nvml.so")
 LAUNCH = [sys.executable, os.path.join(HERE, "launch.py")]
 WORDS = ["workload=command", "pipeline.direct_inference.enable=false", "pipeline.torch_profiler.enable=false",
          "pipeline.static_analysis.enable=false", "pipeline.counters.enable=false", "hydra.run.dir=shared/run"]
@@ -82,6 +84,26 @@ class BadDisk(LpoCase):
                 self.assertEqual(self.decode_calls(), 3)
                 self.has("report.md", "report.json", "report.html")
 
+    def test_every_stage_that_writes(self) -> None:
+        """The built-in model with its stages inside lpo, beside it and around the program, on two machines of one rank. The collector in the
+        program writes fewer blocks than 31: it gives up at the first that fails, which other tests are about."""
+        words = ["run.repeats=1", "run.warmup=0", "infer.max_new_tokens=2", "infer.prompt_tokens=4", "model.layers=1", "workload.toy.cuda=false",
+                 "pipeline.counters.enable=false", "pipeline.nvml.enable=true", "pipeline.nvml.interval_ms=20", "hydra.run.dir=shared/run"]
+        for rules in ("open:ESTALE:7,stat:ESTALE:11", "read:ESTALE:5,list:ESTALE:2", "write:ESTALE:31,rename:ESTALE:5,mkdir:ESTALE:3,fsync:ESTALE:4"):
+            with self.subTest(rules):
+                self.again()
+                env = PRELOAD | {"LPO_BAD_DISK": self.shared, "LPO_BAD_DISK_RULES": rules, "LPO_NVML": FAKE_NVML, "FAKE_NVML": "", "LPO_JOB_ID": "1"}
+                exports = " ".join(f"{k}='{v}'" for k, v in env.items())
+                job = subprocess.Popen([*LAUNCH, "--nodes", "2", "torchrun", "2", "sh", "-c", f'export {exports}; exec "$@"', "sh", LPO, "run", *words],
+                                       cwd=self.cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+                output = self.end(job)
+                self.assertEqual(job.returncode, 0, output)
+                for name in ("static_analysis", "direct_inference", "native", "nvml"):
+                    self.assertEqual(self.stage(name)["state"], "done", output)
+                self.assertEqual(self.stage("native")["notes"], [])
+                self.has("report.md", "report.json", "report.html", "static_analysis/static_compute.md", "ranks/rank1/nvml/samples.csv",
+                         "workload/direct_inference/metrics.json")
+
     def test_a_disk_that_fills_up_while_the_program_runs(self) -> None:
         """Each program makes the file that makes the disk bad, so no trace can be begun after that."""
         bad = os.path.join(self.cwd, "bad")
@@ -144,6 +166,37 @@ class BadDisk(LpoCase):
         self.assertEqual(job.returncode, 1, output)
         self.assertEqual(self.traces(), ["rank0.lpot", "rank1.lpot"], output)
         self.assertTrue(any(n.startswith("rank 2: its lpo ended in the middle") for n in self.stage("native")["notes"]), self.stage("native"))
+
+    def test_a_rank_whose_disk_does_not_answer(self) -> None:
+        """Its lpo hangs in a call; rank 0 waits for it as long as it was told, and reports the others."""
+        bad = os.path.join(self.cwd, "bad")
+        program = ["sh", "-c", f'[ "$RANK" != 1 ] || touch {bad}; exec {CLIENT} plain || true']
+        job = self.start({"LPO_BAD_DISK_RULES": "rename:stop", "LPO_BAD_DISK_WHEN": bad}, "run.ranks_wait=3s", rank=1, program=program)
+        try:
+            self.wait_for(lambda: self.manifest()["state"] == "failed" and os.path.exists(self.path("report.html")))
+            self.assertIn("rank0.lpot", self.traces())
+            self.assertIn("rank2.lpot", self.traces())
+            self.assertTrue(any(n.startswith("rank 1: ") for n in self.stage("native")["notes"]), self.stage("native"))
+            self.assertFalse(any("rank 2: " in n for n in self.stage("native")["notes"]), self.stage("native"))
+        finally:
+            os.kill(self.manifest(self.path("ranks", "rank1"))["pid"], signal.SIGKILL)
+            self.end(job)
+
+    def test_lpo_outside_and_a_disk_that_fills_up(self) -> None:
+        """One lpo before the launcher: what the ranks had recorded is reported, and every rank runs to its end."""
+        bad = os.path.join(self.cwd, "bad")
+        script = f'[ "$RANK" != 1 ] || {{ touch {bad}; }}; {CLIENT} plain || true; touch {self.cwd}/ended.$RANK'
+        env = PRELOAD | {"LPO_BAD_DISK": os.path.join(self.run_dir, "native"), "LPO_BAD_DISK_RULES": "write:ENOSPC", "LPO_BAD_DISK_WHEN": bad}
+        exports = " ".join(f"{k}='{v}'" for k, v in env.items())
+        inner = f'[ "$RANK" != 1 ] || export {exports}; {script}'
+        done = subprocess.run([LPO, "run", *WORDS, "--", *LAUNCH, "torchrun", "3", "sh", "-c", inner], cwd=self.cwd, text=True, capture_output=True,
+                              timeout=LIMIT)
+        output = done.stdout + done.stderr
+        self.assertEqual(sorted(n for n in os.listdir(self.cwd) if n.startswith("ended.")), ["ended.0", "ended.1", "ended.2"], output)
+        self.assertEqual(self.traces(), ["rank0.lpot", "rank2.lpot"], output)
+        self.assertTrue(any("No space left on device" in n for n in self.stage("native")["notes"]), self.stage("native"))
+        self.assertTrue(any("rank 1 of 3: no trace" in n for n in self.stage("native")["notes"]), self.stage("native"))
+        self.has("report.md")
 
     def test_clocks_an_hour_apart(self) -> None:
         for offset in ("3600", "-3600"):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NVML sampled by a thread beside the other stages: nvml/samples.csv. */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -16,6 +17,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
+#include "util/stale.h"
 
 enum { MAX_GPUS = 64 };
 
@@ -114,9 +116,12 @@ static int open_devices(struct sampler *s, struct lpo_err *err)
 static int open_file(struct lpo_stage_ctx *ctx, struct sampler *s, struct lpo_err *err)
 {
     const char *path = lpo_path_join(ctx->arena, ctx->dir, "samples.csv");
+    unsigned tries = 0;
+    int fd;
 
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-
+    do
+        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    while (fd < 0 && lpo_stale_retry(errno, &tries));
     s->out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (!s->out && fd >= 0)
         close(fd);

@@ -8,19 +8,25 @@
 #include <unistd.h>
 
 #include "run/secrets/secrets.h"
+#include "util/stale.h"
 #include "util/str.h"
 
 void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit)
 {
+    unsigned tries = 0;
+
     *s = (struct lpo_stream){ .fd = fd, .file_fd = -1, .limit = limit };
     fcntl(fd, F_SETFL, O_NONBLOCK); /* two streams, one thread: neither may block the other */
     if (!path)
         return;
     /* Never through a link that lies there; /proc/self/fd is our own way to a file without name. */
     s->as_it_is = lpo_str_starts(path, "/proc/self/fd/");
-    s->file_fd = open(
-        path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | (s->as_it_is ? 0 : O_NOFOLLOW),
-        0666);
+    do
+        s->file_fd = open(path,
+                          O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC |
+                              (s->as_it_is ? 0 : O_NOFOLLOW),
+                          0666);
+    while (s->file_fd < 0 && lpo_stale_retry(errno, &tries));
     if (s->file_fd < 0)
         s->disk_errno = errno;
 }
