@@ -439,6 +439,25 @@ class Ranks(LpoCase):
         traces, _ = make_ranks.make(2, 5, late=-1, offset=HOUR, named="ProfilerStep#%")
         self.assertNotIn("rank_steps", self.report(traces[:1]))
 
+    def test_damaged_ranks(self) -> None:
+        """values that no job has, in any event of any rank: a report comes out, and its parts add up"""
+        times, numbers = (0, -1, 0.001, 9e12, -9e12, 1e18), (0, -1, 1, 1 << 40, 1 << 62, -(1 << 62), "x", None, [1], 1e300)
+        for seed in range(12):
+            rng = random.Random(seed)
+            traces, _ = make_ranks.make(4, 6, late=1, offset=HOUR, seed=seed, named="ProfilerStep#%")
+            for e in (e for t in traces for e in t["traceEvents"] if rng.random() < 0.15):
+                args = e.setdefault("args", {})
+                rng.choice((lambda: e.update(ts=rng.choice(times)), lambda: e.update(dur=rng.choice(times)), lambda: e.update(name="ProfilerStep#99999999999999999999"),
+                            lambda: args.update({"Group size": rng.choice(numbers)}), lambda: args.update({"In msg nelems": rng.choice(numbers)}),
+                            lambda: args.update({"Collective name": rng.choice(("send", "recv", "all_to_all", "")), "Dst Rank": rng.choice(numbers)}),
+                            lambda: args.update({"Process Group Ranks": rng.choice(("", "[0", "x" * 5000))})))()
+            document = self.report(traces)
+            exposed = {w["scope"]: w["exposed_communication_ns"] for w in document["wall"]}
+            for row in document.get("ranks", {}).get("rows", []):
+                self.assertEqual(row["exposed_waiting_ns"] + row["exposed_sending_ns"] + row["exposed_unknown_ns"], exposed[f"rank:{row['rank']}/device:0"])
+            for b in document.get("rank_steps", {}).get("bubbles", []):
+                self.assertEqual(b["bubble_ns"], b["idle_ns"] + b["waiting_ns"])
+
     def test_one_rank_and_ranks_without_collectives_have_no_chapter(self) -> None:
         traces, _ = make_ranks.make(2, 5, late=-1, offset=HOUR)
         self.assertNotIn("ranks", self.report(traces[:1]))
