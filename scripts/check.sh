@@ -24,7 +24,9 @@ echo "cppcheck";  mkdir -p build-tidy/cppcheck
                       --suppress=normalCheckLevelMaxBranches --suppress=unknownMacro -I src -I include $(git ls-files 'src/*.c')
 # Warnings are errors without the sanitizers: with them gcc warns of what they themselves insert.
 for cc in gcc clang; do
-    extra=(); [ $cc = clang ] && extra=(-Db_lundef=false)
+    extra=() # Python loads the collector too: the sanitizer must be a library, not a part of our programs
+    [ $cc = clang ] && extra=(-Db_lundef=false -Dc_args=-shared-libasan
+        -Dc_link_args="-shared-libasan -Wl,-rpath,$(clang -print-runtime-dir)")
     echo "build with $cc, no warning allowed"
     rm -rf build-check-$cc build-check-$cc-san
     CC=$cc meson setup build-check-$cc -Dwerror=true >/dev/null
