@@ -2,16 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """report.html in a real browser: every view, its numbers against report.json, hostile names. Prints TAP."""
 import csv
-import gzip
 import html.parser
 import json
 import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tarfile
 import tempfile
 import unittest
 
@@ -23,61 +20,10 @@ import lpoc  # noqa: E402
 import make_ranks  # noqa: E402
 import tap  # noqa: E402
 from lpo_case import LpoCase  # noqa: E402
-
-SHARED = ROOT.parent / "shared/data"
-TRACES = [
-    ROOT / "tests/data/nsys/h200_ranges.sqlite.gz",
-    ROOT / "tests/data/kineto/mi250_train.json.gz",
-    SHARED / "traces/kineto/h100_qwen1.5-0.5b.json.gz",
-    SHARED / "traces/kineto/mi300_sglang_qwen3-8b_decode_graph.json.gz",
-    SHARED / "traces/kineto/v100_ddp_rank1_of2.json.gz",
-    SHARED / "traces/nsys/h100_2gpu_fastvideo_infer.sqlite.gz",
-]
-HOSTILE = ["<script>window.hacked=1</script>", "</script><img src=x onerror='window.hacked=2'>", "a\u202eb\u2066c",
-           "k" * 4096, "&lt;b&gt;", "{{constructor}}", "\"'`"]
+from page_case import PageCase, SHARED, TRACES  # noqa: E402
 
 
-# Text whose colour has less than 4.5 of contrast with what is drawn behind it; letters of canvases and pictures are not seen.
-CONTRAST = """
-const light = (c) => { const [r, g, b] = c.map(v => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-const numbers = (s) => s.match(/[\\d.]+/g).map(Number);
-const ground = (e) => { for (; e; e = e.parentElement) { const c = numbers(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c.slice(0, 3); } return [255, 255, 255]; };
-const wrong = [];
-for (const e of document.querySelectorAll('body *')) {
-  if (e.closest('svg, script, [hidden], details:not([open]) > :not(summary)') || ![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
-  const a = light(numbers(getComputedStyle(e).color).slice(0, 3)), b = light(ground(e)), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-  if (ratio < 4.5) wrong.push([e.outerHTML.slice(0, 120), ratio]);
-}
-return wrong.slice(0, 10);
-"""
-
-
-def fetch_axe(folder):
-    """The script of axe-core, or None where npm is not there or reaches nothing."""
-    try:
-        subprocess.run(["npm", "pack", "--silent", "axe-core"], cwd=folder, check=True, capture_output=True, timeout=60)
-        with tarfile.open(next(pathlib.Path(folder).glob("axe-core-*.tgz"))) as tar:
-            return tar.extractfile("package/axe.min.js").read().decode()
-    except (OSError, subprocess.SubprocessError, StopIteration, KeyError, tarfile.TarError):
-        return None
-
-
-class Page(LpoCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.browser = browser.Browser()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.close()
-
-    def make(self, trace):
-        done = self.lpo("report", str(trace), "-o", "out")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        out = pathlib.Path(self.cwd) / "out"
-        self.trace = str(trace)
-        return str(out / "report.html"), json.loads((out / "report.json").read_text())
-
+class Page(PageCase):
     def check_numbers(self, report):
         """Every kernel, every bar and every top region of the page has the number of report.json."""
         rows = self.browser.run("""return [...document.querySelectorAll('#table-all-kernels tbody tr')].map(r => ({
@@ -187,29 +133,6 @@ class Page(LpoCase):
         for make in (lambda: self.make(TRACES[0])[0], lambda: self.make(TRACES[1])[0], lambda: self.families()[0]):
             self.browser.open(make())
             self.assertEqual(self.browser.pages(), 1)
-
-    def kineto(self, ranges, kernels, more=()):
-        """A trace of ranges (name, us, us) and kernels (name, launched at, us)."""
-        events = [{"ph": "X", "cat": "user_annotation", "name": n, "pid": 1, "tid": 1, "ts": ts, "dur": dur}
-                  for n, ts, dur in ranges]
-        for i, (n, ts, dur) in enumerate(kernels):
-            events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": ts,
-                        "dur": 5, "args": {"correlation": i + 1}},
-                       {"ph": "X", "cat": "kernel", "name": n, "pid": 0, "tid": 7, "ts": ts + 10, "dur": dur,
-                        "args": {"device": 0, "stream": 7, "correlation": i + 1}}]
-        trace = pathlib.Path(self.cwd) / "t.json.gz"
-        trace.write_bytes(gzip.compress(json.dumps({"schemaVersion": 1, "traceEvents": [*events, *more]}).encode()))
-        return self.make(trace)
-
-    def families(self):
-        """Twelve steps of four layers, each a little longer than the one before."""
-        ranges, kernels = [], []
-        for step in range(12):
-            ranges.append((f"step{step}", 10000 * step, 9000))
-            for layer in range(4):
-                ranges.append((f"layer{layer}", 10000 * step + 2000 * layer, 1900))
-                kernels.append((f"gemm_{layer % 2}", 10000 * step + 2000 * layer + 10, 1000 + step))
-        return self.kineto(ranges, kernels)
 
     def test_families_are_one_until_unfolded(self):
         page, report = self.families()
@@ -374,26 +297,6 @@ class Page(LpoCase):
         self.browser.run("window.lpo.strip.view(window.lpo.strip.span / 2, window.lpo.strip.span)")
         self.assertNotEqual(self.browser.run("return document.querySelector('[data-chart=\"DRAM read\"] path').getAttribute('d')"), before)
 
-    def ranks(self):
-        """Four ranks of one job, the last of which computes longer; each ends with an all-reduce."""
-        files = []
-        for rank in range(4):
-            events = []
-            for i, (name, ts, dur, args) in enumerate([("gemm", 0, 3000 + 2000 * (rank == 3), {}),
-                                                       ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 6000, 1000,
-                                                        {"Collective name": "allreduce", "In msg nelems": 1 << 20, "Out msg nelems": 1 << 20,
-                                                         "Group size": 4, "dtype": "BFloat16"})]):
-                events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9 + rank, "tid": 1, "ts": ts, "dur": 5, "args": {"correlation": i + 1}},
-                           {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts + 10, "dur": dur,
-                            "args": {"device": 0, "stream": 7, "correlation": i + 1, **args}}]
-            path = pathlib.Path(self.cwd) / f"r{rank}.json"
-            path.write_text(json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 1790857026000000000, "distributedInfo": {"rank": rank, "world_size": 4}, "traceEvents": events}))
-            files.append(str(path))
-        done = self.lpo("report", *files, "-o", "out")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        out = pathlib.Path(self.cwd) / "out"
-        return str(out / "report.html"), json.loads((out / "report.json").read_text())
-
     def test_of_many_gpus_the_fullest_are_drawn(self):
         events = [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": g, "tid": 7, "ts": 100, "dur": 50, "args": {"device": g, "stream": 7}} for g in range(20)]
         events += [{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 101 + i,
@@ -464,14 +367,6 @@ class Page(LpoCase):
         share = 100 * c["in_regions"]["gpu_ns"] / report["scopes"][0]["gpu_ns"]
         self.assertIn(f"{share:.1f}\u00a0% of kernel time in regions", self.browser.run("return document.querySelector('nav .covered').textContent"))
 
-    def hostile(self):
-        return self.kineto([(n, 1000 * i, 900) for i, n in enumerate(HOSTILE)],
-                           [(n, 1000 * i + 10, 300) for i, n in enumerate(HOSTILE)])
-
-    def long_evidence(self):
-        """Findings name a kernel without a place to break its name."""
-        return self.kineto([("step", 0, 20000)], [("ncclDevKernel_" + "Sum" * 60, 1000 * i, 900) for i in range(20)])
-
     def test_long_names_do_not_make_a_large_page(self):
         names = [f"{i:05}" + "k" * 4000 for i in range(1500)]
         page, report = self.kineto([("r" + n, 100 * i, 90) for i, n in enumerate(names)], [(n, 100 * i + 10, 20) for i, n in enumerate(names)])
@@ -504,130 +399,6 @@ class Page(LpoCase):
         self.assertEqual(self.browser.errors(), [])
         self.assertIsNone(self.browser.run("return window.hacked"))
         self.assertEqual(self.browser.run("return [document.scripts.length, document.images.length]"), [2, 0])
-
-    def test_keys_walk_the_regions_and_the_timeline(self):
-        page, _ = self.make(TRACES[0])
-        self.browser.open(page)
-        self.browser.run("document.querySelector('.icicle button').focus()")
-        first = self.browser.run("return document.activeElement.dataset.row")
-        self.browser.keys("\ue014")  # the arrow to the right
-        self.assertNotEqual(self.browser.run("return document.activeElement.dataset.row"), first)
-        self.browser.run("document.querySelector('.strip canvas').focus()")
-        before = self.browser.run("return window.lpo.strip.to - window.lpo.strip.from")
-        self.browser.keys("+")
-        self.assertEqual(self.browser.run("return window.lpo.strip.to - window.lpo.strip.from"), before / 2)
-
-    def test_everything_that_can_be_used_has_a_name(self):
-        page, _ = self.make(TRACES[0])
-        self.browser.open(page)
-        nameless = self.browser.run("""return [...document.querySelectorAll('button, input, select, canvas, [role=img], a')]
-            .filter(e => !(e.getAttribute('aria-label') || e.textContent.trim() || e.title || e.labels?.length))
-            .map(e => e.outerHTML.slice(0, 100))""")
-        self.assertEqual(nameless, [])
-        self.assertEqual(self.browser.run("return document.documentElement.lang"), "en")
-        levels = self.browser.run("return [...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
-        self.assertEqual(levels[0], 1)
-        for above, below in zip(levels, levels[1:]):
-            self.assertLessEqual(below - above, 1, levels)
-
-    def test_text_stands_out_from_its_ground(self):
-        page, _ = self.families()
-        for dark in (False, True):
-            self.browser.open(page)
-            if dark:
-                self.browser.run("document.querySelector('nav .end button').click()")
-            self.assertEqual(self.browser.run(CONTRAST), [], "dark" if dark else "light")
-
-    def test_the_focus_is_seen(self):
-        page, _ = self.make(TRACES[0])
-        self.browser.open(page)
-        stops = set()
-        for _ in range(60):
-            self.browser.keys("\ue004")  # Tab
-            at = self.browser.run("""const e = document.activeElement, s = getComputedStyle(e);
-                return [e.tagName + '.' + e.className + ' ' + (e.textContent || e.getAttribute('aria-label') || '').slice(0, 30), s.outlineStyle, parseFloat(s.outlineWidth)]""")
-            if at[0].startswith("BODY"):
-                continue
-            stops.add(at[0])
-            self.assertTrue(at[1] != "none" and at[2] > 0, at)
-        self.assertGreater(len(stops), 20)
-
-    def test_axe_finds_nothing(self):
-        axe = fetch_axe(self.cwd)
-        if not axe:
-            self.skipTest("npm cannot fetch axe-core here")
-        pages = [self.families()[0], self.make(TRACES[1])[0]]
-        for page in pages:
-            self.browser.open(page)
-            self.browser.run(axe)
-            found = self.browser.run_async("""const done = arguments[arguments.length - 1];
-                axe.run(document).then(r => done(r.violations.map(v => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 160)])), e => done(String(e)))""")
-            self.assertEqual(found, [])
-
-    def test_the_timeline_is_walked_by_keys(self):
-        page, _ = self.families()
-        self.browser.open(page)
-        self.browser.run("document.querySelector('.strip canvas').focus()")
-        said = []
-        for key in "nnp":
-            self.browser.keys(key)
-            said.append(self.browser.run("return document.querySelector('.strip + .detail').textContent"))
-        self.assertNotEqual(said[0], said[1])
-        self.assertEqual(said[0], said[2])
-        self.assertIn("step0/layer0", said[0])
-        self.browser.keys("\ue007")  # Enter
-        self.assertEqual(self.browser.run("return document.querySelector('.detail h3').textContent"), "step*/layer*")
-
-    def test_a_number_has_an_address(self):
-        page, _ = self.make(TRACES[0])
-        self.browser.open(page + "#table-all-kernels/1/gpu_ns")
-        self.assertEqual(self.browser.run("return document.querySelector('.here')?.id"), "table-all-kernels/1/gpu_ns")
-
-
-    def test_numbers_of_panels_have_addresses_too(self):
-        """Of a region, a kernel, an operation and a chart: the link of each number leads back to it."""
-        page, _ = self.families()
-        self.browser.open(page)
-        panels = {"region": "window.lpo.icicle.open(window.lpo.trees.folded[1])", "kernel": "document.querySelector('#table-all-kernels button.link').click()",
-                  "operation": "window.lpo.strip.walk(1); window.lpo.strip.walk(1)"}
-        links = []
-        for name, show in panels.items():
-            self.browser.run(show)
-            found = self.browser.run("""return [...document.querySelectorAll('[data-address]')].filter(p => p.dataset.address.startsWith(arguments[0]))
-                .flatMap(p => [...p.querySelectorAll('[data-v]')]).map(c => [window.lpo.addressOf(c), c.dataset.v])""", name)
-            self.assertGreater(len(found), 1, name)
-            self.assertEqual(len({a for a, _ in found}), len(found), found)
-            links += found
-        for address, value in links:
-            self.browser.do("POST", "/url", {"url": "about:blank"})  # else only the fragment changes
-            self.browser.open(page + "#" + address)
-            self.assertEqual(self.browser.run("return document.querySelector('.here')?.dataset.v ?? null"), value, address)
-            self.assertEqual(self.browser.errors(), [])
-
-    def test_every_number_has_an_address(self):
-        for make in (self.ranks, self.families, lambda: self.make(TRACES[0])):
-            page, _ = make()
-            self.browser.open(page)
-            self.assertEqual(self.browser.run("""return [...document.querySelectorAll('[data-v]')].filter(c => !c.closest('.tip, [hidden]') && !window.lpo.addressOf(c)).map(c => c.outerHTML.slice(0, 100))"""), [])
-            # a cell that reads as a number with a unit can be copied
-            self.assertEqual(self.browser.run("""return [...document.querySelectorAll('main td:not([data-v])')].filter(c => /^[<~]?[\\d.,]+\\u00a0(ns|us|ms|s|%|B|KiB|MiB|GiB)$/.test(c.textContent)).map(c => c.outerHTML.slice(0, 100))"""), [])
-
-    def test_numbers_are_copied_by_keyboard(self):
-        page, report = self.families()
-        self.browser.open(page)
-        said = "return document.querySelector('.said')?.textContent"
-        self.browser.run("document.querySelector('#table-all-kernels').closest('.scroll').focus()")
-        for _ in range(2):
-            self.browser.keys("\ue014")  # the arrow to the right
-        self.browser.keys("\ue007")  # Enter
-        self.browser.wait("document.querySelector('.said')?.textContent.startsWith('copied')")
-        self.assertEqual(self.browser.run(said), f"copied: {report['kernels'][0]['gpu_ns']}")
-        self.browser.keys("\ue015l")  # the arrow down, then the link
-        self.browser.wait("document.querySelector('.said')?.textContent.includes('#')")
-        self.assertTrue(self.browser.run("return location.hash").startswith("#table-all-kernels/2/gpu_ns"))
-        self.browser.run("document.querySelector('.wall [data-v]').focus()")
-        self.browser.keys("\ue007")
-        self.browser.wait(f"document.querySelector('.said')?.textContent === 'copied: {report['wall'][0]['compute_ns']}'")
 
 
 class Text(LpoCase):
