@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launches of threads without ranges: who adopts them, and above all who does not. */
-#include "../unit.h"
-#include "build.h"
-#include "build_files.h"
-
-#include "region/cells.h"
-#include "region/scope.h"
-#include "util/str.h"
+#include "source_cases.h"
 
 /* `want` lists what regions adopt: path+launches/time, and the total at the end. Every row runs
  * over every source. What the regions hold themselves is checked by test_attribute.c, whose rows
  * did not change when adoption came. */
-static const struct adopt_case {
-    const char *name, *trace, *want;
-} cases[] = {
+static const struct source_case cases[] = {
     { "the only thread with an open range", "A 0-100 @2 k 20-22=5", "A+1/5 =1/5" },
     { "with all ranges open there", "A 0-100 A1 10-50 @2 k 20-22=5 k 60-61=7",
       "A+2/12 A/A1+1/5 =2/12" },
@@ -63,37 +55,27 @@ static void describe(const struct lpo_region_scope *s, struct lpo_str *out)
                  (long long)s->coverage.adopted.ns);
 }
 
-static void check_trace(const struct lpo_trace *t, const char *want)
+/* What is adopted stays where it is. */
+static void check_coverage(const struct lpo_region_scope *s)
 {
-    LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t);
-    LPO_AUTO(lpo_region_cells) cells = lpo_region_cells_create(tree, NULL);
-    LPO_AUTO(lpo_region_scope)
-    s = lpo_region_scope_create(cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
-    LPO_STR got = { 0 };
-
-    describe(s, &got);
-    assert_string_equal(lpo_str_text(&got), want);
-    /* what is adopted stays where it is */
     assert_true(s->coverage.adopted.launches <= s->coverage.outside.launches);
     assert_int_equal(s->coverage.in_region.launches + s->coverage.outside.launches +
                          s->coverage.no_launch.launches,
                      s->coverage.total.launches);
 }
 
+static void check_trace(const struct lpo_trace *t, const char *want)
+{
+    check_scope(t, describe, check_coverage, want);
+}
+
 static void check_tree(void **state)
 {
-    const struct adopt_case *c = *state;
+    const struct source_case *c = *state;
     LPO_AUTO(lpo_trace) t = build_trace(c->trace);
 
     check_trace(t, c->want);
 }
-
-/* A row, read from a file of one source. */
-struct file_case {
-    const struct adopt_case *row;
-    const struct build_source *source;
-    char name[120];
-};
 
 /* Ranges that the reader summed have lost when they were open. */
 static bool is_summed(const struct build_source *source)
@@ -104,33 +86,9 @@ static bool is_summed(const struct build_source *source)
 static void check_file(void **state)
 {
     const struct file_case *c = *state;
-    LPO_AUTO(lpo_trace) t = lpo_trace_create();
-    struct build_list list = build_parse(c->row->trace);
+    LPO_AUTO(lpo_trace) t = read_row(c);
 
-    c->source->read(&list, t);
-    build_free(&list);
     check_trace(t, is_summed(c->source) ? "=0/0" : c->row->want);
-}
-
-static void add_files(struct unit *u, struct file_case *files)
-{
-    size_t n = 0;
-
-    for (size_t k = 0; k < BUILD_SOURCES; k++) {
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            struct build_list list = build_parse(cases[i].trace);
-
-            if (build_sources[k].can(&list)) {
-                files[n].row = &cases[i];
-                files[n].source = &build_sources[k];
-                snprintf(files[n].name, sizeof files[n].name, "%s: %s", build_sources[k].name,
-                         cases[i].name);
-                unit_add(u, files[n].name, check_file, &files[n]);
-                n++;
-            }
-            build_free(&list);
-        }
-    }
 }
 
 static void not_where_nobody_asks_for_it(void **state)
@@ -170,7 +128,7 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check_tree);
-    add_files(&u, files);
+    add_files(&u, cases, sizeof cases / sizeof *cases, check_file, files);
     UNIT_TEST(&u, not_where_nobody_asks_for_it);
     UNIT_TEST(&u, many_threads_and_many_launches);
     return unit_run(&u);

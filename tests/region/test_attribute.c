@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "../unit.h"
-#include "build.h"
-#include "build_files.h"
-
-#include "region/cells.h"
-#include "region/scope.h"
-#include "util/str.h"
+#include "source_cases.h"
 
 /* `want` lists the rows of the aggregate: path=launches/inclusive/exclusive*visits, and ^captured
  * where kernels of a CUDA graph were captured there. Every row runs over every source that can say
  * such a thing: the same text, the same regions. */
-static const struct tree_case {
-    const char *name, *trace, *want;
-} cases[] = {
+static const struct source_case cases[] = {
     { "nested", "A 0-100 A1 10-40 k 20-22=5 k 50-51=7", "A=2/12/7*1 A/A1=1/5/5*1" },
     { "no ranges", "k 1-2=3", "(outside)=1/3/3*0" },
     { "no kernels", "A 0-9", "A=0/0/0*1" },
@@ -83,61 +75,23 @@ static void describe(const struct lpo_region_scope *s, struct lpo_str *out)
 
 static void check_trace(const struct lpo_trace *t, const char *want)
 {
-    LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t);
-    LPO_AUTO(lpo_region_cells) cells = lpo_region_cells_create(tree, NULL);
-    LPO_AUTO(lpo_region_scope)
-    s = lpo_region_scope_create(cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
-    LPO_STR got = { 0 };
-
-    describe(s, &got);
-    assert_string_equal(lpo_str_text(&got), want);
+    check_scope(t, describe, NULL, want);
 }
 
 static void check_tree(void **state)
 {
-    const struct tree_case *c = *state;
+    const struct source_case *c = *state;
     LPO_AUTO(lpo_trace) t = build_trace(c->trace);
 
     check_trace(t, c->want);
 }
 
-/* A row, read from a file of one source. */
-struct file_case {
-    const struct tree_case *row;
-    const struct build_source *source;
-    char name[120];
-};
-
 static void check_file(void **state)
 {
     const struct file_case *c = *state;
-    LPO_AUTO(lpo_trace) t = lpo_trace_create();
-    struct build_list list = build_parse(c->row->trace);
+    LPO_AUTO(lpo_trace) t = read_row(c);
 
-    c->source->read(&list, t);
-    build_free(&list);
     check_trace(t, c->row->want);
-}
-
-static void add_files(struct unit *u, struct file_case *files)
-{
-    size_t n = 0;
-
-    for (size_t k = 0; k < BUILD_SOURCES; k++) {
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            struct build_list list = build_parse(cases[i].trace);
-
-            if (build_sources[k].can(&list)) {
-                files[n].row = &cases[i];
-                files[n].source = &build_sources[k];
-                snprintf(files[n].name, sizeof files[n].name, "%s: %s", build_sources[k].name,
-                         cases[i].name);
-                unit_add(u, files[n].name, check_file, &files[n]);
-                n++;
-            }
-            build_free(&list);
-        }
-    }
 }
 
 static void paths_escape_slashes_and_name_domains(void **state)
@@ -244,7 +198,7 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check_tree);
-    add_files(&u, files);
+    add_files(&u, cases, sizeof cases / sizeof *cases, check_file, files);
     UNIT_ROWS(&u, linker_cases, check_linker);
     UNIT_TEST(&u, paths_escape_slashes_and_name_domains);
     UNIT_TEST(&u, depth_is_bounded);
