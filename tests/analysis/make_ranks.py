@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job of many ranks with known clocks, known skew and a known latecomer, as Kineto traces.
 
-    make_ranks.py OUT RANKS [--steps N] [--late RANK] [--offsets NS]     rank0.json … and truth.json
+    make_ranks.py OUT RANKS [--steps N] [--late RANK] [--offsets NS] [--named NAME] [--drift PPM]     rank0.json … and truth.json
 
 Every step a rank computes, then all of them meet in an all-reduce and an all-gather: a kernel starts when its rank
-arrives and ends on all of them at the same true moment. The clock of each rank is off by a constant.
+arrives and ends on all of them at the same true moment. The clock of each rank is off by a constant, and by a drift where one is asked for.
 """
 from __future__ import annotations
 
@@ -98,8 +98,10 @@ def main() -> None:
     p.add_argument("--steps", type=int, default=20)
     p.add_argument("--late", type=int, default=-1)
     p.add_argument("--offsets", type=int, default=3_600_000_000_000)
+    p.add_argument("--named", default="", help="each step is a range of that name, %% being its number")
+    p.add_argument("--drift", type=float, default=0)
     words = p.parse_args()
-    traces, truth = make(words.ranks, words.steps, words.late, words.offsets)
+    traces, truth = make(words.ranks, words.steps, words.late, words.offsets, named=words.named, drift=words.drift)
     os.makedirs(words.out, exist_ok=True)
     for r, trace in enumerate(traces):
         with open(os.path.join(words.out, f"rank{r}.json"), "w", encoding="utf-8") as f:
