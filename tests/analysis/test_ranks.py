@@ -506,6 +506,35 @@ class Ranks(LpoCase):
         self.assertLessEqual(abs(rows[1]["offset_ns"] - 1_234_567_891), 1000)
         self.assertEqual(rows[1]["late"] + rows[0]["late"], 0)
 
+    def test_eight_ranks_made_of_a_real_one(self) -> None:
+        """arrivals and clocks are moved, ends are not; files shuffled, some compressed, one rank late in every third collective"""
+        first, rng, late, count = self.real("a100_nccl_rank0_of2.json.gz"), random.Random(9), 6, 8
+        offsets = [0] + [rng.randrange(-HOUR, HOUR) for _ in range(count - 1)]
+        kernels = [e for e in first["traceEvents"] if e.get("cat") == "kernel" and "nccl" in e["name"]]
+        begun = [[round(rng.uniform(0, 0.2) * e["dur"], 3) for _ in range(count)] for e in kernels]
+        for i, e in enumerate(kernels):
+            if i % 3 == 0:
+                begun[i][late] = round(0.7 * e["dur"], 3)
+        whole = [i for i, e in enumerate(kernels) if e["args"]["Collective name"] == "allreduce"]
+        traces = []
+        for r in range(count):
+            trace, i = json.loads(json.dumps(first)), 0
+            trace["distributedInfo"].update(rank=r, world_size=count)
+            for e in trace["traceEvents"]:
+                if e.get("cat") == "kernel" and "nccl" in e["name"]:
+                    e["ts"], e["dur"] = e["ts"] + begun[i][r], e["dur"] - begun[i][r]
+                    e["args"].update({"Group size": count, "Process Group Ranks": str(list(range(count)))})
+                    i += 1
+                if "ts" in e:
+                    e["ts"] = round(e["ts"] + offsets[r] / 1000, 3)
+            traces.append(trace)
+        order = rng.sample(range(count), count)
+        ranks = self.write("in", [traces[r] for r in order], [f"t{i}.json" + (".gz" if i % 2 else "") for i in range(count)])["ranks"]
+        self.assertEqual((ranks["matched_collectives"], ranks["complete_collectives"], ranks["latest"]["rank"]), (len(kernels), len(whole), late))
+        for r, row in enumerate(ranks["rows"]):
+            self.assertLessEqual(abs(row["offset_ns"] - offsets[r]), 1000)
+            self.assertLessEqual(abs(row["waiting_ns"] - sum(1000 * (max(begun[i]) - begun[i][r]) for i in whole)), 1000 * len(whole))
+
     def test_two_sampled_ranks_of_128(self) -> None:
         """two sampled ranks of 128: clocks agree to some microseconds, and nothing is said about who waits"""
         ranks = self.report([self.real("sampled_rank0_of128.json.gz"), self.real("sampled_rank1_of128.json.gz")])["ranks"]
