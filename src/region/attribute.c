@@ -302,7 +302,7 @@ void lpo_region_attribute(struct lpo_region_tree *tree)
                              .ranges = lpo_region_group_ranges(t, LPO_PUSH_POP),
                              .launches = lpo_region_group_launches(t),
                              .captures = lpo_region_group_captures(t) };
-    struct lpo_region_backward backward;
+    struct lpo_region_backward backward = { 0 };
 
     tree->launch_place = lpo_xcalloc(t->launches.len, sizeof *tree->launch_place);
     tree->capture_place = lpo_xcalloc(t->captures.len, sizeof *tree->capture_place);
@@ -313,7 +313,8 @@ void lpo_region_attribute(struct lpo_region_tree *tree)
     sort_threads(t, &line.ranges, range_before, &(struct range_order){ tree, &line.ends });
     sort_threads(t, &line.launches, lpo_region_launch_before, t);
     sort_threads(t, &line.captures, lpo_region_capture_before, t);
-    lpo_region_backward_find(t, &line.launches, &backward);
+    if (!(t->skip & LPO_SKIP_BACKWARD))
+        lpo_region_backward_find(t, &line.launches, &backward);
     lpo_region_links_ask(t, &backward, &line.lookups);
     if (!(t->skip & LPO_SKIP_ADOPTION))
         lpo_region_adopt(t,

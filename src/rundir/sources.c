@@ -337,6 +337,8 @@ int lpo_rundir_selections_make(struct lpo_rundir *d, struct lpo_err *err)
             return err->code;
         if (s->trace && lpo_streq(lpo_settings_text(d->config, "report.regions.adopt"), "off"))
             s->trace->skip |= LPO_SKIP_ADOPTION;
+        if (s->trace && lpo_streq(lpo_settings_text(d->config, "report.regions.backward"), "off"))
+            s->trace->skip |= LPO_SKIP_BACKWARD;
         if (s->trace && lpo_region_classes_set(s->trace, classes.at, classes.len, err) < 0)
             return lpo_ctx(err, "config key report.classes");
         /* one of its own: each selection counts what its patterns matched, in one trace */

@@ -50,6 +50,7 @@ enum lpo_skip {
     LPO_SKIP_CALLS = 16,    /* `calls`, `python` and `series` stay empty: no cause of idle time and
                              * nothing over time is asked for */
     LPO_SKIP_ADOPTION = 32, /* no reader's matter: regions do not adopt launches of other threads */
+    LPO_SKIP_BACKWARD = 128,  /* nor this: the backward pass is not joined to its forward */
     LPO_SKIP_BUT_PYTHON = 64, /* beside LPO_SKIP_CALLS: `python` is read nevertheless */
 };
 

@@ -63,6 +63,16 @@ class Training(LpoCase):
         self.assertEqual(set(again), {"step0", "step0/forward", "step0/forward/layer1"})
         self.assertEqual(set(again.values()), {again["step0"]})
 
+    def test_modules_and_the_backward_pass_can_be_left_out(self) -> None:
+        on, off = self.report(), self.report("report.regions.modules=off")
+        self.assertNotIn("modules", off)
+        self.assertEqual(off["scopes"], on["scopes"])
+        off = self.report("report.regions.backward=off")
+        self.assertNotIn("backward", off["scopes"][0]["coverage"])
+        self.assertFalse([r["path"] for r in off["scopes"][0]["regions"] if "backward" in r or "recomputed" in r])
+        self.assertEqual(off["scopes"][0]["gpu_ns"], on["scopes"][0]["gpu_ns"])
+        self.assertIn("modules", off)
+
     def test_people_read_it_too(self) -> None:
         self.assertEqual(self.lpo("report", TRAIN, "-o", "out").returncode, 0)
         for name in ("report.md", "report.html"):

@@ -9,7 +9,9 @@
 #include "report/tables/tables.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
+#include "settings/settings.h"
 #include "trace/trace.h"
+#include "util/str.h"
 
 enum { LEAST_ROWS = 12, MOST_ROWS = 400, SCOPE_BYTES = 4 << 20 };
 
@@ -19,6 +21,8 @@ static const struct lpo_analysis *modules_of(const struct lpo_rundir *d,
     const struct lpo_source *s = lpo_rundir_source_with(d, LPO_ROLE_OPERATORS);
 
     *from = s;
+    if (lpo_streq(lpo_settings_text(d->config, "report.regions.modules"), "off"))
+        return NULL;
     return s && s->analysis ? lpo_analysis_modules(s->analysis) : NULL;
 }
 
