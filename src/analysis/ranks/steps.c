@@ -206,7 +206,7 @@ static void add_columns(struct build *b)
     size_t most = MOST_CELLS / s->ranks.len;
 
     most = most ? most : 1;
-    s->per_column = (s->steps + most - 1) / most;
+    s->per_column = s->steps ? (s->steps + most - 1) / most : 1;
     for (size_t i = 0; i < s->steps; i += s->per_column) {
         size_t last = i + s->per_column < s->steps ? i + s->per_column - 1 : s->steps - 1;
 
