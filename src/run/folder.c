@@ -197,11 +197,14 @@ static int make_beside(struct lpo_arena *a, struct lpo_run_folder *f, struct lpo
 
         lpo_file_temp_name(name);
         f->dir = lpo_path_join(a, above, name);
-        if (mkdir(f->dir, 0777) < 0 && (errno == EEXIST || lpo_stale_retry(errno, &tries)))
-            continue;
+        if (mkdir(f->dir, 0777) < 0) {
+            if (errno == EEXIST || lpo_stale_retry(errno, &tries))
+                continue;
+            return lpo_fail_errno(err, "cannot make a folder in '%s'", above);
+        }
         f->dir_fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (f->dir_fd < 0 && lpo_stale_retry(errno, &tries))
-            continue;
+        if (f->dir_fd < 0 && (errno == ENOENT || lpo_stale_retry(errno, &tries)))
+            continue; /* swept before it could be opened: other ranks begin at the same time */
         if (f->dir_fd < 0)
             return lpo_fail_errno(err, "cannot make a folder in '%s'", above);
         flock(f->dir_fd, LOCK_EX | LOCK_NB);
