@@ -80,11 +80,22 @@ static void members_change_their_places(void **state)
     }
 }
 
+static void an_empty_key(void **state)
+{
+    LPO_AUTO(lpo_trace)
+    t = read_text("{\"traceEvents\": [" KERNEL("a", "\"\": 1, \"stream\": 3, \"\": {}") "]}");
+
+    (void)state;
+    assert_int_equal(t->gpu_ops.len, 1);
+    assert_int_equal(t->gpu_ops.at[0].stream, 3);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_TEST(&u, a_collective_after_a_kernel);
     UNIT_TEST(&u, members_change_their_places);
+    UNIT_TEST(&u, an_empty_key);
     return unit_run(&u);
 }

@@ -286,7 +286,8 @@ enum { COLLECTIVE = KINETO_BAD };
 static const void *arg_row(const struct lpo_json_pull_text *key, int kind)
 {
     const struct arg *a =
-        key->len < COUNT(known_args) ? find_arg(known_args[key->len], 2, key) : NULL;
+        /* a key may be empty: no row has that length, but the places without a row do */
+        key->len && key->len < COUNT(known_args) ? find_arg(known_args[key->len], 2, key) : NULL;
 
     if (!a && kind == KINETO_OP)
         a = find_arg(backward_args, COUNT(backward_args), key);
