@@ -218,7 +218,7 @@ class Inputs(unittest.TestCase):
                 path.write_bytes(content)
             done = subprocess.run([LPO, "run", "workload=command", "workload.argv=[true]", "dataset=omnidocbench",
                                    "dataset.root=data", "hydra.run.dir=out", "pipeline.native.enable=false",
-                                   "pipeline.static_analysis.enable=false", *words], cwd=scratch,
+                                   "pipeline.static_analysis.enable=false", *words], cwd=scratch, env=os.environ | {"LPO_LIBCUDA": "/no/driver"},
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout)
             text = (Path(scratch) / "out" / "inputs.yaml").read_text()
