@@ -50,7 +50,9 @@ struct lpo_analysis_early *lpo_analysis_early_start(const struct lpo_region_tree
 {
     struct lpo_analysis_early *e;
 
-    if (tree->trace->gpu_ops.len < FEWEST_OPS)
+    /* the graph of a single process is as large as its trace: beside the operators it would be the
+     * most that a report takes */
+    if (tree->trace->gpu_ops.len < FEWEST_OPS || tree->trace->processes.len < 2)
         return NULL;
     look_up_classes(tree);
     e = lpo_xcalloc(1, sizeof *e);
