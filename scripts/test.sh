@@ -6,6 +6,8 @@ set -uo pipefail
 build=${1:-build-san}
 ninja -C "$build" >"$build/ninja.log" 2>&1 || { tail -60 "$build/ninja.log"; echo "0 passed, 1 failed"; exit 1; }
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0} UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}
-# limits of time are there to end what hangs: a busy machine is no reason to fail
-meson test -C "$build" --no-rebuild --print-errorlogs --timeout-multiplier 4 "${@:2}"
+# limits of time are there to end what hangs: a busy machine is no reason to fail. Some tests wait
+# for most of their time (a FIFO, a scheduler): one more at a time than there are cores.
+meson test -C "$build" --no-rebuild --print-errorlogs --timeout-multiplier 4 \
+    --num-processes "${LPO_TEST_JOBS:-$(($(nproc) + 1))}" "${@:2}"
 python3 scripts/test-summary.py "$build/meson-logs/testlog.json"
