@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trace/native/native.h"
+#include "trace/times.h"
 #include "util/budget.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -17,8 +18,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void read_once(const void *bytes, size_t len)
 {
     LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    struct lpo_trace_mark mark = lpo_trace_mark(t);
 
-    if (lpo_native_read_bytes(bytes, len, t, NULL) == 0)
+    /* as of any file: an event that ends before it begins has no length, and is counted */
+    if (lpo_native_read_bytes(bytes, len, t, NULL) == 0 &&
+        lpo_trace_times_check(t, &mark, NULL) == 0)
         check_trace(t);
 }
 

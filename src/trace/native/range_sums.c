@@ -278,7 +278,7 @@ void lpo_native_sums_pop(struct native *n, struct native_thread *t, const struct
     if (open->level == LPO_NONE)
         return;
     l = t->levels.at[open->level];
-    if (end_ns - l.start_ns > LPO_LONGEST_NS) {
+    if (end_ns < l.start_ns || end_ns - l.start_ns > LPO_LONGEST_NS) {
         end_ns = l.start_ns;
         lost->damaged++;
     }
