@@ -292,7 +292,7 @@ static void sort_found(struct found *f)
     free(both);
 }
 
-struct ranks_line lpo_ranks_line_find(ranks_pairs *e, size_t *pairs)
+struct ranks_line lpo_ranks_line_find(ranks_pairs *pairs, size_t *found)
 {
     struct candidates c = { .len = 0 };
     struct ranks_line best = { 0 };
@@ -300,11 +300,11 @@ struct ranks_line lpo_ranks_line_find(ranks_pairs *e, size_t *pairs)
     double most = -1;
     int64_t close;
 
-    qsort(e->at, e->len, sizeof *e->at, most_events_first);
-    for (size_t i = 0; i < e->len && c.len < MOST_CANDIDATES; i++)
-        add_candidates(&e->at[i], &c);
+    qsort(pairs->at, pairs->len, sizeof *pairs->at, most_events_first);
+    for (size_t i = 0; i < pairs->len && c.len < MOST_CANDIDATES; i++)
+        add_candidates(&pairs->at[i], &c);
     for (size_t i = 0; i < c.len; i++) {
-        double points = c.len > 1 ? score(e, &c.at[i]) : 0;
+        double points = c.len > 1 ? score(pairs, &c.at[i]) : 0;
 
         if (points > most) {
             most = points;
@@ -314,10 +314,10 @@ struct ranks_line lpo_ranks_line_find(ranks_pairs *e, size_t *pairs)
     /* of groups that only look like one the ends lie apart: those must not make it less certain */
     close = TOLERANCE_ERRORS * best.error_ns > RANKS_SURE_NS ? TOLERANCE_ERRORS * best.error_ns
                                                              : RANKS_SURE_NS;
-    for (size_t i = 0; i < e->len; i++)
-        find_nearest(&e->at[i], &best, close, &f);
+    for (size_t i = 0; i < pairs->len; i++)
+        find_nearest(&pairs->at[i], &best, close, &f);
     sort_found(&f);
-    *pairs = f.at.len;
+    *found = f.at.len;
     best = lpo_ranks_line_fit(&f.at, &f.differences);
     found_free(&f);
     return best;

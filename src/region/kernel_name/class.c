@@ -55,7 +55,7 @@ static const struct lpo_class_rule *first_rule(struct lpo_class_rules rules, con
 
     find_pairs(words, &pairs);
     for (size_t i = 0; i < rules.len; i++) {
-        const struct lpo_class_rule *r = &rules.at[i];
+        const struct lpo_class_rule *r = rules.at + i;
 
         if (may_have(&pairs, r->part) && lpo_region_kernel_words_have(words, r->part) &&
             (!r->also || lpo_region_kernel_words_have(words, r->also)))
