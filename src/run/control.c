@@ -84,50 +84,66 @@ static int by_name(const void *x, const void *y)
     return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
+/* Names in a folder, in order. */
+struct names {
+    const char **at;
+    size_t len;
+};
+
+static bool is_socket(struct lpo_arena *a, const char *dir, const char *name)
+{
+    (void)a;
+    (void)dir;
+    return lpo_str_ends(name, LPO_CONTROL_SUFFIX);
+}
+
+static bool is_folder(struct lpo_arena *a, const char *dir, const char *name)
+{
+    return *name != '.' && lpo_path_is_dir(lpo_path_join(a, dir, name));
+}
+
+static struct names list(struct lpo_arena *a, const char *dir,
+                         bool (*wanted)(struct lpo_arena *a, const char *dir, const char *name))
+{
+    struct names n = { lpo_arena_alloc(a, LPO_CONTROL_MOST * sizeof *n.at), 0 };
+    DIR *d = opendir(dir);
+
+    for (struct dirent *e; d && n.len < LPO_CONTROL_MOST && (e = readdir(d));)
+        if (wanted(a, dir, e->d_name))
+            n.at[n.len++] = lpo_arena_strdup(a, e->d_name);
+    if (d)
+        closedir(d);
+    qsort(n.at, n.len, sizeof *n.at, by_name);
+    return n;
+}
+
 static void ask_folder(struct lpo_arena *a, const char *dir, const char *request,
                        struct lpo_control_answers *out)
 {
-    DIR *d = opendir(dir);
-    const char **names = lpo_arena_alloc(a, LPO_CONTROL_MOST * sizeof *names);
-    struct dirent *e;
-    size_t count = 0;
+    struct names names = list(a, dir, is_socket);
+    int folder = names.len ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-    if (!d)
-        return;
-    while (count < LPO_CONTROL_MOST && (e = readdir(d)))
-        if (lpo_str_ends(e->d_name, LPO_CONTROL_SUFFIX))
-            names[count++] = lpo_arena_strdup(a, e->d_name);
-    qsort(names, count, sizeof *names, by_name);
-    for (size_t i = 0; i < count && out->len < LPO_CONTROL_MOST; i++) {
-        int fd = connect_to(dirfd(d), names[i]);
+    for (size_t i = 0; folder >= 0 && i < names.len && out->len < LPO_CONTROL_MOST; i++) {
+        int fd = connect_to(folder, names.at[i]);
 
         if (fd < 0)
             continue;
-        out->at[out->len] = (struct lpo_control_answer){ .name = names[i] };
+        out->at[out->len] = (struct lpo_control_answer){ .name = names.at[i] };
         ask(a, fd, request, &out->at[out->len++]);
         close(fd);
     }
-    closedir(d);
+    if (folder >= 0)
+        close(folder);
 }
 
 /* A run folder has one for each stage; the collector is in that of the stage that loaded it. */
 static void ask_folders_in(struct lpo_arena *a, const char *dir, const char *request,
                            struct lpo_control_answers *out)
 {
-    DIR *d = opendir(dir);
-    const char **names = lpo_arena_alloc(a, LPO_CONTROL_MOST * sizeof *names);
-    struct dirent *e;
-    size_t count = 0;
+    struct names names = list(a, dir, is_folder);
 
-    if (!d)
-        return;
-    while (count < LPO_CONTROL_MOST && (e = readdir(d)))
-        if (*e->d_name != '.' && lpo_path_is_dir(lpo_path_join(a, dir, e->d_name)))
-            names[count++] = lpo_arena_strdup(a, e->d_name);
-    closedir(d);
-    qsort(names, count, sizeof *names, by_name);
-    for (size_t i = 0; i < count; i++)
-        ask_folder(a, lpo_path_join(a, dir, names[i]), request, out);
+    for (size_t i = 0; i < names.len; i++)
+        ask_folder(a, lpo_path_join(a, dir, names.at[i]), request, out);
 }
 
 int lpo_run_control_send(struct lpo_arena *a, const char *dir, const char *request,
