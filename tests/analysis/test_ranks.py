@@ -482,7 +482,7 @@ class Ranks(LpoCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(os.path.join(self.cwd, "out", "report.md"), encoding="utf-8") as f:
             text = f.read()
-        self.assertIn("Rank 1 is above the others most often, in 2 of 10 steps.", text)
+        self.assertIn("Rank 1 differs most often: in 2 of 10 steps it computes, or is idle, for clearly longer than the others.", text)
         self.assertRegex(text, r"\| [23] \|.*rank 1, compute \+")
         with open(os.path.join(self.cwd, "out", "figures", "rank_steps.svg"), encoding="utf-8") as f:
             self.assertEqual(f.read().count("<title>rank 1, "), 10)

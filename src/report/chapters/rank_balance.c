@@ -64,8 +64,9 @@ void lpo_report_chapter_rank_balance(struct lpo_doc *doc, const struct lpo_rundi
         return;
     lpo_doc_section(doc, "imbalance", "Balance of the work", 2);
     lpo_doc_paragraph(doc, "Numbers that the program gave with its ranges, and sizes of "
-                           "all-to-alls: the rank with most of them over the mean of the ranks. "
-                           "Call by call it is the largest of each call that counts.");
+                           "all-to-alls. Most / mean: what the rank with most of it has, over the "
+                           "mean of the ranks; 1 is balanced. Call by call: the same with the most "
+                           "of each call, since the ranks may take turns.");
     t = lpo_doc_table(doc, "imbalance", "", columns, COUNT(columns));
     for (size_t i = 0; i < b->rows.len && i < d->top; i++) {
         const struct lpo_rank_balance *r = &b->rows.at[i];

@@ -114,8 +114,10 @@ static void add_words(struct lpo_doc *doc, const struct lpo_ranks_steps *s)
                           "row here.",
                           s->steps, s->per_column);
     if (times)
-        lpo_doc_paragraph(doc, "Rank %d is above the others most often, in %zu of %zu%s.", rank,
-                          times, s->columns.len,
+        lpo_doc_paragraph(doc,
+                          "Rank %d differs most often: in %zu of %zu%s it computes, or is idle, "
+                          "for clearly longer than the others.",
+                          rank, times, s->columns.len,
                           s->per_column > 1     ? " rows"
                           : s->columns.len == 1 ? " step"
                                                 : " steps");
