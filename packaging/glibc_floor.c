@@ -50,6 +50,14 @@ PASS_ON(int, pthread_sigmask, (int how, const sigset_t *restrict set, sigset_t *
         (how, set, before))
 PASS_ON(int, pthread_attr_setstacksize, (pthread_attr_t * attr, size_t bytes), (attr, bytes))
 
+/* This one came later than 2.2.5, so its oldest version has another number. */
+__asm__(".symver old_pthread_condattr_setclock, pthread_condattr_setclock@GLIBC_2.3.3");
+extern int old_pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock);
+int pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock)
+{
+    return old_pthread_condattr_setclock(attributes, clock);
+}
+
 /* Until glibc 2.33 these were inline functions around a call that names the layout of the struct;
  * 1 is the only layout that x86-64 has. */
 enum { LAYOUT = 1 };
