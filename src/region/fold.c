@@ -300,8 +300,9 @@ static bool is_first_call(const struct lpo_region_row *first, const struct lpo_r
 /* Where a program numbers its steps, each is visited once, and the first of them is the first call
  * of all. Numbers may also stand for different work, as of a prompt and its tokens. */
 static void set_first_member(const struct folder *f, const struct family *family,
-                             struct lpo_region_row *sum)
+                             struct lpo_fold_row *line)
 {
+    struct lpo_region_row *sum = &line->sum;
     const struct lpo_region_row *first = NULL;
     const struct lpo_visits *earliest = NULL;
     int64_t longest = INT64_MIN; /* of the others */
@@ -322,6 +323,7 @@ static void set_first_member(const struct folder *f, const struct family *family
     }
     if (family->rows.len < 2 || !is_first_call(first, sum, (int64_t)family->rows.len - 1, longest))
         return;
+    line->first = (uint32_t)(first - f->scope->rows.at);
     sum->firsts = 1;
     sum->first_host_ns = first->host_ns;
     sum->first_gpu_ns = first->all.ns;
@@ -331,7 +333,9 @@ static struct lpo_fold_row sum_up(struct folder *f, const struct family *family,
                                   unsigned depth)
 {
     const struct lpo_region_row *rows = f->scope->rows.at;
-    struct lpo_fold_row out = { .sum = rows[family->rows.at[0]], .depth = depth };
+    struct lpo_fold_row out = { .sum = rows[family->rows.at[0]],
+                                .depth = depth,
+                                .first = LPO_NONE };
     size_t n = family->rows.len;
     int64_t *costs = lpo_xcalloc(n, sizeof *costs);
     bool gpu = f->scope->coverage.total.launches > 0;
@@ -343,7 +347,7 @@ static struct lpo_fold_row sum_up(struct folder *f, const struct family *family,
         if (i)
             add_row(&out.sum, r);
     }
-    set_first_member(f, family, &out.sum);
+    set_first_member(f, family, &out);
     qsort(costs, n, sizeof *costs, by_ns);
     out.members = (uint32_t)n;
     out.min_ns = costs[0];

@@ -24,6 +24,8 @@ struct lpo_fold_row {
     const char *path;          /* the whole path, folded: a pattern that selects the regions */
     unsigned depth;
     uint32_t members;                  /* regions in this line */
+    uint32_t first;                    /* of them, visited once each: the row of the scope that is
+                                          the first call of all; LPO_NONE: none is */
     int64_t min_ns, median_ns, max_ns; /* GPU time of one member; host time where no GPU ran */
 };
 

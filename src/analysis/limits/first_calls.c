@@ -3,7 +3,8 @@
  * it takes says nothing about the next call, and a faster kernel does not save it. Where the first
  * calls of a region take longer (region/scope.h), its row is about the later calls alone: both what
  * they need and what they took. A region around it whose own calls do not differ leaves out the
- * same calls. */
+ * same calls. Where a program numbers its steps, "step0" is a first call as a whole: nothing is
+ * left of its row, and the region around it leaves it out. */
 #include <math.h>
 
 #include "analysis/limits/private.h"
@@ -18,6 +19,29 @@ struct aside {
 static double value(struct lpo_measure m)
 {
     return lpo_measure_known(m) ? m.value : 0;
+}
+
+static int64_t some(int64_t ns)
+{
+    return ns > 0 ? ns : 0; /* negative: not known */
+}
+
+/* A region as a whole. */
+static struct aside whole(const struct lpo_limits_region *r, const struct lpo_limit_row *row)
+{
+    return (struct aside){
+        .calls = 1,
+        .busy_ns = (double)some(r->gpu_ns),
+        .host_gap_ns = (double)r->host_gap_ns,
+        .other_gap_ns = (double)r->other_gap_ns,
+        .host_ns = (double)some(r->host_ns),
+        .flops = value(row->needed_flops),
+        .bytes = value(row->needed_bytes),
+        .limit_ns = value(row->limit_ns),
+        .sheet_ns = value(row->sheet_ns),
+        .compute_ns = row->need_compute_ns,
+        .memory_ns = row->need_memory_ns,
+    };
 }
 
 /* Each visit of a region needs the same. */
@@ -82,6 +106,18 @@ static void add(struct aside *to, const struct aside *more)
     to->memory_ns += more->memory_ns;
 }
 
+/* For the same: by how much the first of numbered regions took longer than one of the others. */
+static struct aside longer_than(const struct aside *others, const struct aside *first)
+{
+    return (struct aside){
+        .calls = first->calls,
+        .busy_ns = fmax(0, floor(first->busy_ns - others->busy_ns / others->calls)),
+        .host_gap_ns = fmax(0, floor(first->host_gap_ns - others->host_gap_ns / others->calls)),
+        .other_gap_ns = fmax(0, floor(first->other_gap_ns - others->other_gap_ns / others->calls)),
+        .host_ns = fmax(0, floor(first->host_ns - others->host_ns / others->calls)),
+    };
+}
+
 static void less(struct lpo_measure *m, double by)
 {
     if (lpo_measure_known(*m))
@@ -116,6 +152,44 @@ static void leave_out(struct lpo_limit_row *row, const struct lpo_limits_region 
     row->need_memory_ns = fmax(0, row->need_memory_ns - a->memory_ns);
 }
 
+/* The row of a first call, or of a region inside one: nothing of it is judged. */
+static void leave_out_whole(struct lpo_limit_row *row)
+{
+    row->first_calls = 1;
+    row->first_ns = row->measured_ns;
+    row->own_first = true;
+    row->need_compute_ns = row->need_memory_ns = 0;
+    row->host_gap_ns = row->other_gap_ns = 0;
+    row->needed_flops = row->needed_bytes = row->limit_ns = row->sheet_ns = lpo_measure_unknown();
+    row->measured_ns = row->busy_ns = row->idle_ns = lpo_measure_unknown();
+}
+
+static void leave_out_numbered(struct lpo_limits *l, const struct lpo_limits_region *regions)
+{
+    bool *inside = lpo_arena_array(l->arena, l->rows.len + 1, sizeof *inside);
+
+    for (size_t i = 0; i < l->rows.len; i++) {
+        inside[i] =
+            regions[i].is_first || (regions[i].parent != UINT32_MAX && inside[regions[i].parent]);
+        if (inside[i])
+            leave_out_whole(&l->rows.at[i]);
+    }
+}
+
+/* By line: the sum of the numbered regions that are not the first. */
+static struct aside *sum_others(const struct lpo_limits *l, const struct lpo_limits_region *regions)
+{
+    struct aside *lines = lpo_arena_array(l->arena, l->rows.len + 1, sizeof *lines);
+
+    for (size_t i = 0; i < l->rows.len; i++)
+        if (regions[i].line && !regions[i].is_first) {
+            struct aside one = whole(&regions[i], &l->rows.at[i]);
+
+            add(&lines[regions[i].line], &one);
+        }
+    return lines;
+}
+
 /* What the regions inside leave out: for a need of the model, and for any other. */
 struct inside {
     struct aside model, other;
@@ -124,15 +198,16 @@ struct inside {
 void lpo_limits_first_calls(struct lpo_limits *l, const struct lpo_limits_region *regions)
 {
     struct inside *all = lpo_arena_array(l->arena, l->rows.len + 1, sizeof *all);
+    const struct aside *others = sum_others(l, regions);
 
     for (size_t i = l->rows.len; i-- > 0;) { /* a region comes after those around it */
         const struct lpo_limits_region *r = &regions[i];
         struct lpo_limit_row *row = &l->rows.at[i];
         struct aside mine = row->stated ? all[i].other : all[i].model;
 
-        if (r->firsts) {
-            mine = own(r, row);
-            all[i].other = excess(r, &mine);
+        if (r->firsts || r->is_first) {
+            mine = r->is_first ? whole(r, row) : own(r, row);
+            all[i].other = r->is_first ? longer_than(&others[r->line], &mine) : excess(r, &mine);
             all[i].model = is_part(row) ? mine : all[i].other;
         }
         /* first launches may lie in first calls of regions inside: then they are in `mine` */
@@ -142,7 +217,8 @@ void lpo_limits_first_calls(struct lpo_limits *l, const struct lpo_limits_region
             add(&all[r->parent].model, &all[i].model);
             add(&all[r->parent].other, &all[i].other);
         }
-        if (mine.calls > 0 || mine.host_gap_ns > 0)
+        if (!r->is_first && (mine.calls > 0 || mine.host_gap_ns > 0))
             leave_out(row, r, &mine);
     }
+    leave_out_numbered(l, regions);
 }

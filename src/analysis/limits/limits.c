@@ -52,10 +52,23 @@ static double decode_steps(const struct joining *j, uint32_t decode)
     return (double)j->in->regions[decode].visits * (double)j->in->steps;
 }
 
+/* The visits of the step that a region is or lies in; 0: it lies in none. A program may number its
+ * steps, and then each of them is a region of its own. */
+static double visits_of_step(const struct joining *j, uint32_t row)
+{
+    for (uint32_t r = row; r != UINT32_MAX; r = j->in->regions[r].parent)
+        if (j->meanings[r].step)
+            return (double)j->in->regions[r].visits;
+    return 0;
+}
+
 static double runs_of(const struct joining *j, uint32_t row)
 {
+    double visits = visits_of_step(j, row);
     uint32_t phase = phase_row(j, row);
 
+    if (visits > 0)
+        return visits;
     if (phase == UINT32_MAX)
         return 0;
     if (j->meanings[row].phase == LPO_DECODE) {
@@ -177,7 +190,7 @@ static const char *describe(struct lpo_limits *l, const struct lpo_meaning *m)
 /* Does the model or the user say what this region needs? */
 static bool has_source(const struct joining *j, uint32_t row)
 {
-    return j->stated[row] != LPO_NOT_STATED || j->meanings[row].phase >= 0;
+    return j->stated[row] != LPO_NOT_STATED || (j->in->needed && j->meanings[row].phase >= 0);
 }
 
 static bool is_top(const struct joining *j, uint32_t row)

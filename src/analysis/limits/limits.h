@@ -53,6 +53,10 @@ struct lpo_limits_region {
     uint64_t firsts;
     int64_t first_gpu_ns, first_host_ns, first_host_gap_ns, first_other_gap_ns;
     int64_t launch_gap_ns; /* of host_gap_ns, in no such visit: around first launches of kernels */
+    /* Regions that differ in numbers only have the same `line`, which is not 0 where one of them
+     * (`is_first`, "step0") is the first call of all. */
+    uint32_t line;
+    bool is_first;
     struct lpo_counters counters;
 };
 
@@ -91,7 +95,8 @@ enum lpo_limits_reason {
 };
 
 /* Where first calls take longer than later ones, all but `counters`, `all_busy_ns` and what
- * begins with `first` is about the later calls. */
+ * begins with `first` is about the later calls. A row that is a first call as a whole ("step0", and
+ * the regions inside it) has neither a need nor a time but `first_ns`, and is not ranked. */
 struct lpo_limit_row {
     const char *path;  /* as measured */
     const char *means; /* "prefill/decoder/layer3/attn"; NULL: no part of the model, or stated */

@@ -138,11 +138,17 @@ void lpo_limits_row_add(struct lpo_limit_row *to, const struct lpo_limit_row *r)
 static void add_up(struct lpo_limits *l)
 {
     struct lpo_limit_row *all = &l->model;
+    struct lpo_measure aside = lpo_measure_unknown(); /* rows that are first calls as a whole */
+    double calls = 0;
     bool first = true;
 
     for (size_t i = 0; i < l->rows.len; i++) {
         const struct lpo_limit_row *r = &l->rows.at[i];
 
+        if (r->top && !lpo_measure_known(r->measured_ns) && lpo_measure_known(r->first_ns)) {
+            aside = lpo_measure_measured(r->first_ns.value + aside.value);
+            calls += r->first_calls;
+        }
         if (!r->top || !has_need(r) || !lpo_measure_known(r->measured_ns))
             continue;
         if (first)
@@ -150,6 +156,10 @@ static void add_up(struct lpo_limits *l)
         else
             lpo_limits_row_add(all, r);
         first = false;
+    }
+    if (!first && calls > 0) {
+        all->first_ns = lpo_measure_known(all->first_ns) ? plus(all->first_ns, aside) : aside;
+        all->first_calls += calls;
     }
     all->path = "(model)";
     all->means = NULL;

@@ -6,6 +6,7 @@
 #include "analysis/limits/counters.h"
 #include "analysis/limits/limits.h"
 #include "analysis/wall/timeline.h"
+#include "region/fold.h"
 #include "region/scope.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
@@ -33,6 +34,24 @@ static void set_first_calls(const struct lpo_analysis *x, const struct lpo_regio
     if (x->timeline && x->timeline->first_nodes) {
         r->first_host_gap_ns = x->timeline->first_nodes[row->node].host_ns;
         r->first_other_gap_ns = x->timeline->first_nodes[row->node].other_ns;
+    }
+}
+
+/* Where a program numbers its steps, the first of them is the first call of all. */
+static void set_first_members(const struct lpo_region_scope *scope, lpo_limits_regions *regions)
+{
+    LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(scope, 1);
+
+    for (size_t i = 0; i < regions->len; i++) {
+        uint32_t line = fold->line_of[i];
+        const struct lpo_fold_row *f = &fold->rows.at[line];
+        struct lpo_region_calls c;
+
+        if (f->first == LPO_NONE || f->members < 1 + LEAST_LATER ||
+            !lpo_region_row_calls(scope, &f->sum, &c) || !c.differ)
+            continue;
+        regions->at[i].line = line + 1;
+        regions->at[i].is_first = i == f->first;
     }
 }
 
@@ -69,6 +88,7 @@ void lpo_limits_regions_of(struct lpo_arena *a, const struct lpo_analysis *analy
 
     for (size_t i = 0; i < all->rows.len; i++)
         lpo_vec_push(out, region_of(a, analysis, all, &all->rows.at[i]));
+    set_first_members(all, out);
 }
 
 struct lpo_limits *lpo_limits_of_run(const struct lpo_rundir *d, const struct lpo_source *s,

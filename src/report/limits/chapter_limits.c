@@ -63,6 +63,25 @@ static void merge(struct folded *to, const struct lpo_limit_row *r)
     to->members++;
 }
 
+/* First calls that are rows as a whole ("step0") are shown in the line of the others. */
+static void add_first_rows(const struct lpo_limits *l, const struct lpo_map *seen, folded_vec *out)
+{
+    for (size_t i = 0; i < l->rows.len; i++) {
+        const struct lpo_limit_row *r = &l->rows.at[i];
+        LPO_STR path = { 0 };
+        const uint64_t *slot;
+
+        if (lpo_measure_known(r->measured_ns) || !lpo_measure_known(r->first_ns))
+            continue;
+        add_folded_path(&path, r->path);
+        slot = lpo_map_find(seen, lpo_str_text(&path), path.len);
+        if (!slot)
+            continue;
+        out->at[*slot].row.first_ns = plus(out->at[*slot].row.first_ns, r->first_ns);
+        out->at[*slot].row.first_calls += r->first_calls;
+    }
+}
+
 static void fold(const struct lpo_limits *l, struct lpo_arena *arena, folded_vec *out)
 {
     LPO_AUTO(lpo_map) seen = lpo_map_create();
@@ -83,6 +102,7 @@ static void fold(const struct lpo_limits *l, struct lpo_arena *arena, folded_vec
             out->at[*slot].row.path = lpo_arena_strdup(arena, lpo_str_text(&path));
         }
     }
+    add_first_rows(l, seen, out);
     for (size_t i = 0; i < out->len; i++)
         if (out->at[i].members > 1)
             lpo_limits_row_judge(l, &out->at[i].row);

@@ -83,8 +83,9 @@ static void add_first_calls(struct lpo_doc *doc, const struct lpo_limits *l)
     LPO_STR s = { 0 };
     size_t rows = 0;
 
-    for (size_t i = 0; i < l->ranked; i++)
-        rows += lpo_measure_known(l->rows.at[l->by_saving[i]].first_ns);
+    for (size_t i = 0; i < l->rows.len; i++)
+        rows += lpo_measure_known(l->rows.at[i].first_ns) &&
+                (l->rows.at[i].stated || l->rows.at[i].phase >= 0);
     if (!rows)
         return;
     lpo_str_add(&s, "Only steady calls are judged: first calls that take at least twice as long "
