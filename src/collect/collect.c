@@ -340,6 +340,7 @@ void lpoc_forked(struct lpoc *c, bool inside)
     c->sampler_stop = NULL;
     c->control.name[0] = 0; /* the thread that listens is the parent's */
     c->gpu = NULL;          /* CUDA does not survive a fork, and neither does our view of it */
+    c->gpu_waits = false;
     for (struct lpoc_thread *t = c->threads; t; t = t->next)
         if (t != self)
             lpoc_thread_vanish(t);

@@ -17,10 +17,10 @@
 #include "lpo/control.h"
 
 enum {
-    STACK_BYTES = 256 << 10,
-    LOOK_MS = 20,    /* how late a signal may be noticed */
-    IDLE_MS = 1000,  /* and a socket that the program closed */
-    CLIENT_MS = 200, /* a client that says nothing */
+    STACK_BYTES = 1 << 20, /* CUPTI may be attached on it */
+    LOOK_MS = 20,          /* how late a signal may be noticed */
+    IDLE_MS = 1000,        /* and a socket that the program closed */
+    CLIENT_MS = 200,       /* a client that says nothing */
     FD_LEAST = 64,
 };
 

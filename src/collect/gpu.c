@@ -238,11 +238,12 @@ static void enable_launches(struct lpoc_gpu *g)
 }
 
 /* Chosen once for the whole run: CUPTI 12 and 13 crash when the kind of graph records is changed
- * between two launches of a graph. */
+ * between two launches of a graph. A collector that comes late has not seen graphs being made, so
+ * it could not list their kernels: it asks for each of them. */
 static void choose_graphs(struct lpoc_gpu *g)
 {
     const struct lpoc_knobs *k = &g->owner->knobs;
-    bool whole = !k->graph_nodes && k->kernels && lpoc_graph_can_list(g) &&
+    bool whole = !k->graph_nodes && !g->late && k->kernels && lpoc_graph_can_list(g) &&
                  g->api.enable(CUPTI_KIND_GRAPH_TRACE) == CUPTI_OK;
     const char *const fact[1][2] = { { "cuda.graphs", whole ? "whole" : "nodes" } };
 
@@ -293,27 +294,6 @@ static bool known_version(struct lpoc_gpu *g)
     return false;
 }
 
-void lpoc_gpu_switch(struct lpoc *c, bool on)
-{
-    struct lpoc_gpu *g = c->gpu;
-    const size_t count = sizeof lpoc_kernel_cbids / sizeof *lpoc_kernel_cbids;
-    int result = CUPTI_OK;
-
-    if (!g || __atomic_load_n(&g->stopped, __ATOMIC_ACQUIRE))
-        return;
-    if (!on && c->knobs.kernels && !g->steady)
-        result = g->api.disable(CUPTI_KIND_KERNEL);
-    for (size_t i = 0; c->knobs.launches && !c->knobs.capture_count && i < count; i++)
-        for (uint32_t id = lpoc_kernel_cbids[i].first; id <= lpoc_kernel_cbids[i].last; id++)
-            g->api.enable_callback(on, g->subscriber, CUPTI_DOMAIN_DRIVER, id);
-    if (on && c->knobs.kernels && !g->steady)
-        result = g->api.enable(CUPTI_KIND_KERNEL);
-    if (result != CUPTI_OK && !g->switch_refused) {
-        g->switch_refused = true;
-        granted(g, result, LPOT_NOTE_CUPTI_PARTIAL, "a window could not be switched");
-    }
-}
-
 static void finish_at_exit(void)
 {
     lpoc_gpu_finish(lpoc_get());
@@ -354,29 +334,75 @@ static bool start(struct lpoc_gpu *g)
         return false;
     }
     enable_launches(g);
-    start_between_windows(g->owner);
+    if (!g->late)
+        start_between_windows(g->owner);
     if (k->cupti_flush_ms && g->api.flush_period)
         g->api.flush_period((uint32_t)k->cupti_flush_ms);
     atexit(finish_at_exit);
     return true;
 }
 
+static void attach(struct lpoc *c, bool late)
+{
+    const char *const fact[1][2] = { { "cuda.attached", "first window" } };
+    struct lpoc_gpu *g = lpoc_map(sizeof *g);
+
+    if (!g)
+        return;
+    g->owner = c;
+    g->late = late;
+    if (!start(g))
+        lpoc_unmap(g, sizeof *g);
+    else if (late)
+        lpoc_write_facts(c, fact, 1);
+}
+
+/* CUPTI costs a program that launches many small kernels some percent from the moment that it is
+ * there, whatever is recorded: who asks for it gets CUPTI with the first window, not before. */
+static bool waits_for_window(struct lpoc *c)
+{
+    lpoc_lock(&c->window.lock);
+    c->gpu_waits = c->knobs.capture_attach && c->window.used && !c->window.on;
+    lpoc_unlock(&c->window.lock);
+    return c->gpu_waits;
+}
+
 void lpoc_gpu_start(struct lpoc *c)
 {
-    struct lpoc_gpu *g;
-
     if (c->gpu)
         return; /* the driver was initialised before */
     if (!c->knobs.gpu) {
         lpoc_note(c, LPOT_NOTE_GPU_OFF, 0, "LPO_COLLECT_GPU=0: kernels are not recorded");
         return;
     }
-    g = lpoc_map(sizeof *g);
-    if (!g)
+    if (!waits_for_window(c))
+        attach(c, false);
+}
+
+void lpoc_gpu_switch(struct lpoc *c, bool on)
+{
+    struct lpoc_gpu *g = c->gpu;
+    const size_t count = sizeof lpoc_kernel_cbids / sizeof *lpoc_kernel_cbids;
+    int result = CUPTI_OK;
+
+    if (on && c->gpu_waits) {
+        c->gpu_waits = false;
+        attach(c, true);
+        return; /* with all switched on */
+    }
+    if (!g || __atomic_load_n(&g->stopped, __ATOMIC_ACQUIRE))
         return;
-    g->owner = c;
-    if (!start(g))
-        lpoc_unmap(g, sizeof *g);
+    if (!on && c->knobs.kernels && !g->steady)
+        result = g->api.disable(CUPTI_KIND_KERNEL);
+    for (size_t i = 0; c->knobs.launches && !c->knobs.capture_count && i < count; i++)
+        for (uint32_t id = lpoc_kernel_cbids[i].first; id <= lpoc_kernel_cbids[i].last; id++)
+            g->api.enable_callback(on, g->subscriber, CUPTI_DOMAIN_DRIVER, id);
+    if (on && c->knobs.kernels && !g->steady)
+        result = g->api.enable(CUPTI_KIND_KERNEL);
+    if (result != CUPTI_OK && !g->switch_refused) {
+        g->switch_refused = true;
+        granted(g, result, LPOT_NOTE_CUPTI_PARTIAL, "a window could not be switched");
+    }
 }
 
 void lpoc_gpu_finish(struct lpoc *c)

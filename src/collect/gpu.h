@@ -23,6 +23,7 @@ struct lpoc_gpu {
     struct cu_graphs driver; /* where graphs are timed as a whole */
     bool whole_graphs;
     bool steady; /* kernel records are not switched with the windows */
+    bool late;   /* attached at the first window, when the program was running */
     void *subscriber;
     uint8_t about[2][LPOC_CALL_IDS]; /* enum lpoc_about by domain (1: runtime) and id */
     struct lpoc_records *records;    /* activity.h: from records to blocks */
@@ -35,7 +36,8 @@ struct lpoc_gpu {
 void lpoc_on_callback(void *user, int domain, uint32_t id, const void *data);
 const char *lpoc_result_text(const struct cupti *api, int result);
 
-/* Called by the driver inside cuInit: no CUDA call is allowed yet. */
+/* Called by the driver inside cuInit: no CUDA call is allowed yet. CUPTI may wait for the first
+ * window (CAPTURE_ATTACH). */
 void lpoc_gpu_start(struct lpoc *c);
 /* Kernel records and the callbacks of kernel launches, on or off; under the lock of the windows. */
 void lpoc_gpu_switch(struct lpoc *c, bool on);

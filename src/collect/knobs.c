@@ -36,6 +36,7 @@ static const struct {
     KNOB("CAPTURE_CONTROL", capture_control, 0, 0, 1),
     KNOB("CAPTURE_WAIT", capture_wait, 0, 0, 1),
     KNOB("CAPTURE_COUNT", capture_count, 0, 0, 1),
+    KNOB("CAPTURE_ATTACH", capture_attach, 0, 0, 1),
     KNOB("RING_MS", ring_ms, 0, 0, 3600000),
     KNOB("RING_MB", ring_mb, 256, 1, 65536),
     KNOB("SLOW_MS", slow_ms, 0, 0, 86400000),

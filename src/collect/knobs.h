@@ -25,7 +25,8 @@ struct lpoc_knobs {
     int64_t capture_control;                            /* 1: listen to lpo ctl */
     int64_t capture_wait;                               /* 1: not before a signal or lpo ctl */
     int64_t ring_ms, ring_mb, slow_ms;                  /* ring.h; 0: none */
-    int64_t capture_count; /* 1: kernels launched outside windows are counted */
+    int64_t capture_count;  /* 1: kernels launched outside windows are counted */
+    int64_t capture_attach; /* 1: CUPTI comes with the first window, not with CUDA */
     /* GPU */
     int64_t kernels, copies; /* record them? */
     int64_t launches;        /* 0: no launch callbacks (kernels lose their ranges) */

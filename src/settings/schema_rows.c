@@ -221,6 +221,8 @@ static const struct lpo_schema_row rows[] = {
     { "pipeline.native.capture.control", LPO_S_BOOL, "false", "listen to lpo ctl" },
     { "pipeline.native.capture.wait", LPO_S_BOOL, "false",
       "not before the signal or lpo ctl start" },
+    { "pipeline.native.capture.attach", LPO_S_TEXT, "start",
+      "CUPTI comes with the program's start or with the first window", .values = "start|window" },
 
     { "pipeline.torch_profiler", LPO_S_MAP, MAP, "PyTorch's own profiler" },
     { "pipeline.torch_profiler.description", LPO_S_TEXT, CHOSEN, "what the preset is for",

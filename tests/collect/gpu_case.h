@@ -12,7 +12,7 @@ struct lpo_str;
 
 struct gpu_case {
     const char *name, *scenario; /* "old:NAME" runs it under a driver before CUDA 12.3 */
-    const char *env[4];
+    const char *env[6];
     const char
         *want; /* the trace as traced_text() prints it; NULL: of "decode", that there is a note */
 };

@@ -76,6 +76,37 @@ static const struct gpu_case cases[] = {
       { "LPO_COLLECT_CAPTURE_WAIT=1" },
       "note 0 only a part of the run was recorded (pipeline.native.capture): everything here is "
       "about that part alone\n" },
+    { "CUPTI comes with the first window",
+      "windows",
+      { "LPO_COLLECT_CAPTURE_RANGE=decode", "LPO_COLLECT_CAPTURE_FIRST=3",
+        "LPO_COLLECT_CAPTURE_LAST=5", "LPO_COLLECT_CAPTURE_ATTACH=1" },
+      "thread gpu_client\n"
+      "  generate x1\n"
+      "    decode x3\n"
+      "      layer x3\n" COPY "generate/decode x3\n" GEMM "generate/decode/layer x3\n" NORM
+      "generate/decode/layer x3\n" CALLS_NOTE("3", "decode", "20") },
+    { "and not without a window: nobody asks it",
+      "windows",
+      { "LPO_COLLECT_CAPTURE_WAIT=1", "LPO_COLLECT_CAPTURE_ATTACH=1",
+        "FAKE_FAIL=cuptiSubscribe_v2:39,cuptiSubscribe:39" },
+      "note 0 only a part of the run was recorded (pipeline.native.capture): everything here is "
+      "about that part alone\n" },
+    { "a graph made before CUPTI came",
+      "window_graph",
+      { "LPO_COLLECT_CAPTURE_RANGE=decode", "LPO_COLLECT_CAPTURE_FIRST=4",
+        "LPO_COLLECT_CAPTURE_LAST=5", "LPO_COLLECT_CAPTURE_ATTACH=1" },
+      "thread gpu_client\n"
+      "  decode x2\n" GEMM "decode (graph) x2\n" NORM
+      "decode (graph) x2\n" CALLS_NOTE("2", "decode", "10") },
+    { "CUPTI refuses when the window opens",
+      "nested",
+      { "LPO_COLLECT_CAPTURE_RANGE=decode", "LPO_COLLECT_CAPTURE_EVERY=2",
+        "LPO_COLLECT_CAPTURE_ATTACH=1", "FAKE_FAIL=cuptiSubscribe_v2:39" },
+      "thread gpu_client\n"
+      "  decode x2\n"
+      "    decode x2\n"
+      "note 0 CUPTI is held by another tool: ranges are recorded, kernels are not; run without "
+      "that tool to have both\n" CALLS_NOTE("2", "decode", "4") },
     { "CUPTI refuses to switch",
       "nested",
       { "LPO_COLLECT_CAPTURE_RANGE=decode", "FAKE_FAIL=cuptiActivityDisable.10:27" },

@@ -38,6 +38,11 @@ static int check(const struct lpo_native_capture *c, struct lpo_err *err)
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.native.capture.wait=true waits for nothing: set signal or "
                         "control beside it");
+    if (c->count && strcmp(c->attach, "window") == 0)
+        return lpo_fail(
+            err, LPO_E_CONFIG,
+            "pipeline.native.capture.count counts launches before the first window too: "
+            "set pipeline.native.capture.attach=start");
     if (c->wait && c->after_ns)
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.native.capture has wait and after: choose one of them");
@@ -74,5 +79,7 @@ int lpo_pipeline_native_capture_env(struct lpo_arena *a, const struct lpo_native
         lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_CONTROL", "1");
     if (c->wait)
         lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_WAIT", "1");
+    if (strcmp(c->attach, "window") == 0)
+        lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_ATTACH", "1");
     return 0;
 }
