@@ -4,10 +4,11 @@
 
     windows_bench.py --library liblpo-collect.so --out DIR [--rounds 12] [--seconds 110]
 
-The programs of collect_bench.py, forked from one parent that has imported torch. A process with a collector is switched
-from outside, as `lpo ctl` does it, before each of its repeats: outside and inside a window are the same process, one
-after the other in each round, so that what differs between processes is in neither. Those without a collector have two
-processes. figures.txt gets a line for each figure: name, percent over what, the middle half of the rounds, rounds.
+The model of collect_bench.py, in processes forked from one parent that has imported torch. A process with a collector
+is switched from outside, as `lpo ctl` does it, before each of its repeats: outside and inside a window are the same
+process, one after the other in each round. Processes differ from each other by 5 % and the machine has bad seconds, so
+each kind has several processes, and what counts are lower quarters, of the steps of a repeat and of repeats. figures.txt gets a
+line for each figure: name, percent over what, the least and the most of single processes, processes.
 """
 import argparse
 import json
@@ -23,19 +24,23 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import collect_bench  # noqa: E402
 
 SWITCHED = {"CAPTURE_CONTROL": 1, "CAPTURE_WAIT": 1}
-EIGHTH = {**SWITCHED, "CAPTURE_RANGE": "*step", "CAPTURE_EVERY": 8}
+EVERY = 8
+EIGHTH = {**SWITCHED, "CAPTURE_RANGE": "*step", "CAPTURE_EVERY": EVERY}
 
 # name, settings of the collector (None: not loaded), processes
 PROCESSES = [
-    ("none", None, 2),
-    ("whole", SWITCHED, 1),
+    ("none", None, 3),
+    ("late", {**SWITCHED, "CAPTURE_ATTACH": 1}, 3),
+    ("whole", SWITCHED, 2),
     ("no calls", {**SWITCHED, "CALLS": 0}, 1),
-    ("eighth", EIGHTH, 1),
+    ("eighth", EIGHTH, 2),
     ("eighth counted", {**EIGHTH, "CAPTURE_COUNT": 1}, 1),
 ]
+NEVER_INSIDE = ("none", "late")
 
 # name, (process, recording?) over the same of another
 FIGURES = [
+    ("before the first window with attach: window, over no collector", ("late", False), ("none", False)),
     ("outside a window, over no collector", ("whole", False), ("none", False)),
     ("inside a window, over no collector", ("whole", True), ("none", False)),
     ("inside a window, over outside it", ("whole", True), ("whole", False)),
@@ -63,6 +68,32 @@ def control(folder, pid, word):
     if "error" in found:
         raise RuntimeError(f"{word}: {found['error']}")
     return found
+
+
+def lower_quarter(values):
+    return sorted(values)[len(values) // 4]
+
+
+def steps(state):
+    """Milliseconds of a decode step: the lower quarter of means over eight, of which one is recorded where every eighth is."""
+    import torch
+    from torch.cuda import nvtx
+
+    model, times = state["model"], []
+    out = model(input_ids=state["ids"], use_cache=True)
+    token = out.logits[:, -1:].argmax(-1)
+    torch.cuda.synchronize()
+    nvtx.range_push("decode")
+    for _ in range(collect_bench.TOKENS):
+        start = time.perf_counter()
+        nvtx.range_push("step")
+        out = model(input_ids=token, past_key_values=out.past_key_values, use_cache=True)
+        token = out.logits[:, -1:].argmax(-1)
+        nvtx.range_pop()
+        times.append(1e3 * (time.perf_counter() - start))
+    nvtx.range_pop()
+    torch.cuda.synchronize()
+    return lower_quarter([statistics.mean(times[i:i + EVERY]) for i in range(0, len(times), EVERY)])
 
 
 class Process(collect_bench.Child):
@@ -117,26 +148,25 @@ def run_rounds(processes, rounds, until):
     for done in range(rounds):
         if time.time() > until:
             return done
-        turns = [(p, mode) for p in processes for mode in ((False, True) if p.loaded else (False,))]
+        turns = [(p, mode) for p in processes for mode in ((False,) if p.name in NEVER_INSIDE else (False, True))]
         for p, mode in order.sample(turns, len(turns)):
             if not p.error:
                 p.one(mode)
     return rounds
 
 
-def by_round(processes, name, mode):
-    return [statistics.mean(row) for row in zip(*(p.by_mode[mode] for p in processes if p.name == name))]
+def of_kind(processes, name, mode):
+    return [lower_quarter(p.by_mode[mode]) for p in processes if p.name == name and p.by_mode[mode]]
 
 
 def figures(processes):
     for name, of, over in FIGURES:
-        ratios = sorted(a / b for a, b in zip(by_round(processes, *of), by_round(processes, *over)))
-        if not ratios:
+        above, below = of_kind(processes, *of), of_kind(processes, *over)
+        if not above or not below:
             yield f"{name}\tn/a"
             continue
-        quarter = len(ratios) // 4
-        low, middle, high = (100 * r - 100 for r in (ratios[quarter], statistics.median(ratios), ratios[-1 - quarter]))
-        yield f"{name}\t{middle:+.2f} %\t{low:+.2f} … {high:+.2f} %\t{len(ratios)} rounds"
+        low, middle, high = (100 * v / statistics.mean(below) - 100 for v in (min(above), statistics.mean(above), max(above)))
+        yield f"{name}\t{middle:+.2f} %\t{low:+.2f} … {high:+.2f} %\t{len(above)} and {len(below)} processes"
 
 
 def main():
@@ -147,6 +177,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=110, help="no new round after so many")
     args = parser.parse_args()
     started = time.time()
+    collect_bench.KINDS["eager"] = steps
     collect_bench.imports()
     processes = start(args)
     done = run_rounds(processes, args.rounds, started + args.seconds)

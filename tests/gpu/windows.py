@@ -3,7 +3,8 @@
 
     windows.py run eager|graph
     windows.py compare FULL.lpot PART.lpot RANGE PERCENT     the recorded calls of RANGE against the same calls of the full trace:
-        kernels by name must be equal; the mean GPU time of a call, and of each region in it, may differ by PERCENT
+        kernels by name must be equal; the mean GPU time of a call, and of each region in it, may differ by PERCENT.
+        A part that has no regions in the call (a graph captured before CUPTI came) is compared without them
 """
 import statistics
 import sys
@@ -83,13 +84,13 @@ def compare(full_path, part_path, name, percent):
     of_regions, recorded_regions = regions_ns(all_calls, name), regions_ns(some, name)
     off = {path: 100 * recorded_regions.get(path, 0) / ns - 100 for path, ns in of_regions.items()}
     worst = max(off, key=lambda path: abs(off[path]), default=None)
-    if worst and abs(off[worst]) > percent:
+    if recorded_regions and abs(off[worst]) > percent:
         wrong.append(f"region {worst} is {off[worst]:+.1f} % away")
     launches = len(part.kernels()) + part.totals.get(18, 0)
     print(f"{name}: {recorded} of {seen} calls, {sum(map(len, some))} kernels; GPU time of a call {mean / 1e3:.1f} us "
           f"(spread {min(times) / 1e3:.1f} to {max(times) / 1e3:.1f}), of all {of_all / 1e3:.1f} us: {away:+.2f} %; launches counted "
           f"{launches}, in the full trace {len(full.kernels())}; {len(part.windows)} windows, {len(part.calls)} calls that can block")
-    if worst:
+    if recorded_regions:
         print(f"{len(off)} regions in it; most away is {worst}: {off[worst]:+.2f} % of {of_regions[worst] / 1e3:.1f} us")
     if wrong:
         longest = sorted((w for w in part.kernels() if "end" in w), key=lambda w: w["start"] - w["end"])[:5]

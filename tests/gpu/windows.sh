@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # On a GPU machine with gcc and PyTorch: what the calls that can block cost, what windows cost outside and inside, and
-# whether every eighth step of a decode stands for all of them. Three parts, `cost` of at most 150 seconds, the others of 100:
-#   tests/gpu/windows.sh [cost] [same] [graphs]      all without words; $OUT gets PART.txt, traces, and of `cost` figures.txt: a line for
+# whether every eighth step of a decode stands for all of them. Four parts, `cost` of at most 150 seconds, the others of 100:
+#   tests/gpu/windows.sh [cost] [same] [graphs] [attach]      all without words; $OUT gets PART.txt, traces, and of `cost` figures.txt: a line for
 #                                                    each figure, also where the time did not suffice for all rounds
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
@@ -49,7 +49,15 @@ graphs() { # switching kernel records between launches of a graph must not crash
         cp "$(biggest "graph-eighth-$how")" "$OUT/graph-eighth-$how.lpot"
     done
 }
-for part in "${@:-cost same graphs}"; do
+attach() { # CUPTI with the first window: steps, and launches of a graph that was made before it came, are those of a full recording
+    traced all -- eager & traced all-nodes GRAPH_NODES=1 -- graph &
+    traced at-step CAPTURE_RANGE=step CAPTURE_FIRST=60 CAPTURE_ATTACH=1 -- eager &
+    traced at-graph CAPTURE_RANGE=graph_step CAPTURE_FIRST=200 CAPTURE_EVERY=8 CAPTURE_ATTACH=1 -- graph &
+    wait
+    compare all at-step step 10
+    compare all-nodes at-graph graph_step 10
+}
+for part in "${@:-cost same graphs attach}"; do
     for p in $part; do
         echo "== $p"
         "$p" 2>&1 | tee "$OUT/$p.txt"
