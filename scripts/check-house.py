@@ -8,6 +8,8 @@
    hydra, where a file is a module, after its file.
 4. No type name stands for two things.
 5. The page of a folder (README.md) names each of its files, so that a reader finds one without a search.
+6. Only pipeline/ and settings/ know a stage: no other room reads a key pipeline.<stage>.… or names a
+   file in a stage's folder. Sentences for users may name keys; the rest comes from the stage's row.
 """
 import collections
 import pathlib
@@ -33,6 +35,11 @@ CLOSED = ("trace/kineto/", "trace/native/", "trace/nsys/", "trace/ncu/")  # priv
 # A definition at the left margin, which clang-format puts on one line with its name.
 DEFINITION = re.compile(r"^(?!static\b|extern\b|typedef\b|#|LPO_)[a-z_][\w \t*]*?\b([a-z]\w*)\([^;{]*\)\s*\{", re.M)
 TYPE = re.compile(r"^(?:struct|enum|union) (lpo_\w+) \{", re.M)
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+# A text that is a key and nothing else; in a sentence of advice there are other words.
+STAGE_KEY = re.compile(r'"(pipeline\.\w+\.[\w.]*\w)"')
+STAGE_NAME = re.compile(r'^const struct lpo_stage lpo_pipeline_\w+ = \{\s*\.name = "(\w+)"', re.M)
+KNOW_STAGES = {"pipeline", "settings"}
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 
 
@@ -59,8 +66,22 @@ def is_named(source, path):
     return re.search(rf"\b{re.escape(word)}\b", code) is not None
 
 
+def stage_names(source):
+    return sorted(name for path in (source / "pipeline").rglob("*.c") for name in STAGE_NAME.findall(path.read_text()))
+
+
+def known_stages(text, stages):
+    """What of this text only the stages themselves should know."""
+    code = COMMENT.sub("", re.sub(INCLUDE, "", text))
+    in_folder = re.compile(rf'"((?:{"|".join(stages)})/[^"]*)"') if stages else None
+    return STAGE_KEY.findall(code) + (in_folder.findall(code) if in_folder else [])
+
+
 def check(source):
     faults = []
+    stages = stage_names(source)
+    if not stages:
+        faults.append("pipeline/ has no row of a stage that this check can find")
     types = collections.defaultdict(set)
     for path in sorted(source.rglob("*.[ch]")):
         name = path.relative_to(source)
@@ -79,6 +100,9 @@ def check(source):
                 faults.append(f"{name}: includes {include}; the door of {other}/ is {', '.join(DOORS[other])}")
             elif include.startswith(CLOSED) and other != room:
                 faults.append(f"{name}: includes {include}, which is private to {other}/")
+        if room not in KNOW_STAGES:
+            faults += [f'{name}: knows "{what}" of a stage; its row in pipeline/ should give it'
+                       for what in known_stages(text, stages)]
         if room in APART:
             continue
         for match in TYPE.finditer(text):

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pipeline/stage.h"
+#include "run/workload/server.h"
 #include "util/err.h"
 
 /* A number from 1 on that ends at `until`; 0 when it is not one. */
@@ -52,5 +54,22 @@ int lpo_pipeline_capture_check(const char *stage, const struct lpo_capture_words
         return lpo_fail(err, LPO_E_CONFIG,
                         "%s cannot record one call in so many; pipeline.native.capture.every can",
                         stage);
+    return 0;
+}
+
+/* Two masters of one window: what counts time from the start of each process would open it while
+ * the server is loading. */
+int lpo_pipeline_capture_check_server(const struct lpo_node *config, struct lpo_err *err)
+{
+    if (!lpo_workload_server_under_load(config))
+        return 0;
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++)
+        for (const char *const *key = (*s)->from_start; key && *key; key++)
+            if (lpo_settings_duration_ns(config, *key))
+                return lpo_fail(err, LPO_E_CONFIG,
+                                "%s counts from the start of each process, but this server is "
+                                "recorded while it is under load: set workload.server.window.after "
+                                "or for, or workload.server.window.over=all",
+                                *key);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "settings/settings.h"
 
 struct lpo_err;
+struct lpo_node;
 
 struct lpo_capture_words {
     const char *range, *calls; /* NULL: not set */
@@ -33,3 +34,6 @@ int lpo_pipeline_capture_calls(const char *stage, const char *text, int64_t *fir
 /* Refuses what Nsight's tools cannot do: every, and calls of no range. */
 int lpo_pipeline_capture_check(const char *stage, const struct lpo_capture_words *c,
                                struct lpo_err *err);
+/* A server that is recorded while it is under load has its own window: refuses those of stages,
+ * also of one that does not run, since whoever sets one expects it to count. */
+int lpo_pipeline_capture_check_server(const struct lpo_node *config, struct lpo_err *err);

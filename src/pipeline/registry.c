@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "rundir/rundir.h"
 #include "util/arena.h"
 
 extern const struct lpo_stage lpo_pipeline_static_analysis, lpo_pipeline_direct_inference,
@@ -31,6 +32,14 @@ const struct lpo_stage *lpo_pipeline_stage_find(const char *name)
 {
     for (size_t i = 0; stages[i]; i++)
         if (strcmp(stages[i]->name, name) == 0)
+            return stages[i];
+    return NULL;
+}
+
+const struct lpo_stage *lpo_pipeline_stage_with(unsigned role)
+{
+    for (size_t i = 0; stages[i]; i++)
+        if (stages[i]->results && stages[i]->results->roles & role)
             return stages[i];
     return NULL;
 }

@@ -72,6 +72,8 @@ struct lpo_stage {
     const struct lpo_stage_check *checks;  /* ends with a row without a name; or NULL, and then */
     const char *no_checks;                 /* why it needs none */
     const char *regions_file;              /* in its folder: the regions it recorded; or NULL */
+    const char *const *from_start;         /* config keys of times that count from the start of each
+                                              process, NULL-terminated; or NULL: it has none */
     /* Pure: config and ctx in, steps out. It writes nothing and starts nothing; it may look whether
      * a program exists. LPO_E_MISSING when a tool it needs is not here. NULL: no process. */
     int (*plan)(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err);
@@ -102,6 +104,8 @@ struct lpo_stage {
 /* The table, in the order of a run; NULL-terminated. */
 const struct lpo_stage *const *lpo_pipeline_stages(void);
 const struct lpo_stage *lpo_pipeline_stage_find(const char *name); /* or NULL */
+/* The stage with this role (enum lpo_rundir_role), or NULL. */
+const struct lpo_stage *lpo_pipeline_stage_with(unsigned role);
 /* The traces that the stages leave (rundir/rundir.h), from their rows; NULL-terminated. */
 const struct lpo_rundir_kind *const *lpo_pipeline_trace_kinds(struct lpo_arena *a);
 

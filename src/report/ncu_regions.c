@@ -61,12 +61,14 @@ struct metric_order {
 
 static struct metric_order order_metrics(const struct lpo_rundir *d, const struct lpo_trace *t)
 {
-    struct lpo_settings_words asked =
-        lpo_settings_list(d->arena, d->config, "pipeline.ncu.ncu_cli.metrics");
+    const struct lpo_rundir_kind *kind = lpo_rundir_kind_with(d, LPO_ROLE_COUNTERS);
+    struct lpo_settings_words asked = { 0 };
     struct metric_order order = { lpo_arena_array(d->arena, t->metrics.len, sizeof *order.at), 0 };
     bool *used = lpo_arena_array(d->arena, t->metrics.len, sizeof *used);
 
     memset(used, 0, t->metrics.len * sizeof *used);
+    if (kind && kind->metrics)
+        asked = lpo_settings_list(d->arena, d->config, kind->metrics);
     for (size_t i = 0; i < asked.len; i++) {
         uint32_t m = lpo_trace_metric_find(t, asked.at[i]);
 

@@ -224,7 +224,8 @@ static void put_metrics(struct lpo_record *data, const struct torch *t)
 /* Another pass over the traces, so only where memory was asked for, or the trace says so itself. */
 static void read_memory(struct torch *t)
 {
-    bool asked = lpo_settings_bool(t->d->config, "pipeline.torch_profiler.profile_memory");
+    const char *key = t->s->kind->memory;
+    bool asked = key && lpo_settings_bool(t->d->config, key);
 
     for (size_t i = 0; i < t->s->nfiles; i++) {
         const char *path = lpo_rundir_path(t->d, t->s->files[i]);

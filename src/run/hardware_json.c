@@ -17,10 +17,9 @@
 
 static const char file[] = "hardware.json";
 
-int lpo_run_hardware_find(struct lpo_arena *a, const struct lpo_node *config,
+int lpo_run_hardware_find(struct lpo_arena *a, const struct lpo_node *config, const char *name,
                           struct lpo_hardware *out, struct lpo_err *err)
 {
-    const char *name = lpo_settings_text(config, "pipeline.static_analysis.hardware");
     const char *device = lpo_settings_text(config, "run.device");
     const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(a, NULL, "config");
 
@@ -30,13 +29,13 @@ int lpo_run_hardware_find(struct lpo_arena *a, const struct lpo_node *config,
 }
 
 int lpo_run_hardware(struct lpo_arena *a, const char *run_dir, const struct lpo_node *config,
-                     struct lpo_hardware *out, struct lpo_err *err)
+                     const char *name, struct lpo_hardware *out, struct lpo_err *err)
 {
     struct lpo_hardware *kept = NULL;
     int rc = lpo_run_hardware_load(a, run_dir, &kept, err);
 
     if (rc < 0 || !kept)
-        return rc < 0 ? rc : lpo_run_hardware_find(a, config, out, err);
+        return rc < 0 ? rc : lpo_run_hardware_find(a, config, name, out, err);
     *out = *kept;
     return 0;
 }

@@ -13,13 +13,13 @@ struct lpo_json;
 struct lpo_node;
 struct lpo_str;
 
-/* The entry that pipeline.static_analysis.hardware names, whether that stage runs or not; `auto` is
- * the GPU that is here, or this CPU, measured, also when run.device is cpu. */
-int lpo_run_hardware_find(struct lpo_arena *a, const struct lpo_node *config,
+/* The entry `name` of the hardware sheets; `auto` is the GPU that is here, or this CPU, measured,
+ * also when run.device is cpu. */
+int lpo_run_hardware_find(struct lpo_arena *a, const struct lpo_node *config, const char *name,
                           struct lpo_hardware *out, struct lpo_err *err);
-/* What the folder says, or what the config says where the folder says nothing. */
+/* What the folder says, or the entry `name` where the folder says nothing. */
 int lpo_run_hardware(struct lpo_arena *a, const char *run_dir, const struct lpo_node *config,
-                     struct lpo_hardware *out, struct lpo_err *err);
+                     const char *name, struct lpo_hardware *out, struct lpo_err *err);
 
 int lpo_run_hardware_save(const char *run_dir, const struct lpo_hardware *hw, struct lpo_err *err);
 /* *out is NULL when the folder has no such file. */

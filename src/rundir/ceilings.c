@@ -32,10 +32,12 @@ static bool names_an_entry(const char *name)
 
 static bool of_config(const struct lpo_rundir *d, const char *const *dirs, struct lpo_hardware *out)
 {
-    const char *name = lpo_settings_text(d->config, "pipeline.static_analysis.hardware");
+    const struct lpo_rundir_kind *kind = lpo_rundir_kind_with(d, LPO_ROLE_MODEL);
+    const char *name = kind && kind->hardware ? lpo_settings_text(d->config, kind->hardware) : NULL;
     struct lpo_err ignored = { 0 }; /* the entry may not be on this machine */
 
-    return names_an_entry(name) && lpo_gpu_hardware_read(d->arena, dirs, name, out, &ignored) == 0;
+    return name && names_an_entry(name) &&
+           lpo_gpu_hardware_read(d->arena, dirs, name, out, &ignored) == 0;
 }
 
 static bool of_device(struct lpo_arena *a, const struct lpo_trace *t, const struct lpo_device *g,

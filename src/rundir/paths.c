@@ -307,13 +307,13 @@ static void read_further_pages(struct given *g, struct lpo_source *s, const stru
 static int read_one(struct given *g, struct lpo_source *s, struct given_file *f,
                     struct lpo_err *err)
 {
-    const char *ncu = lpo_settings_text(g->d->config, "pipeline.ncu.program");
+    const char *program = lpo_rundir_program(g->d, f->kind);
     struct lpo_err why = { 0 };
 
     g->d->files_read++;
     f->first_op = (uint32_t)s->trace->gpu_ops.len;
     s->trace->file_rank = (uint32_t)(f->named_rank + 1);
-    if (lpo_rundir_read_trace(f->path, ncu, s->trace, &why) == 0) {
+    if (lpo_rundir_read_trace(f->path, program, s->trace, &why) == 0) {
         f->ops = (uint32_t)s->trace->gpu_ops.len - f->first_op;
         s->files[s->nfiles++] = f->name;
         read_further_pages(g, s, f);

@@ -23,6 +23,8 @@ int lpo_rundir_options_read(struct lpo_rundir *d, const char *const *overrides,
 
 /* Were traces left by these stages found below the folder? */
 bool lpo_rundir_any_trace_files(const char *dir, const struct lpo_rundir_kind *const *kinds);
+/* The program that converts files of this kind which lpo alone cannot read; "": there is none. */
+const char *lpo_rundir_program(const struct lpo_rundir *d, const struct lpo_rundir_kind *kind);
 /* The selection of report.* and of the kind for every source that was read. */
 int lpo_rundir_selections_make(struct lpo_rundir *d, struct lpo_err *err);
 /* A source per kind, most trusted first, with no trace. */

@@ -152,10 +152,11 @@ int lpo_rundir_text(const struct lpo_rundir *d, const char *file, struct lpo_fil
 int lpo_rundir_static_analysis(const struct lpo_rundir *d, const struct lpo_json **out,
                                struct lpo_err *err)
 {
-    static const char file[] = "static_analysis/static_compute.json";
+    const char *stage = lpo_rundir_stage_with(d, LPO_ROLE_MODEL);
+    const char *file = stage ? lpo_path_join(d->arena, stage, "static_compute.json") : NULL;
 
     *out = NULL;
-    if (lpo_rundir_has(d, file) &&
+    if (file && lpo_rundir_has(d, file) &&
         lpo_json_read_file(d->arena, lpo_rundir_path(d, file), out, err) < 0)
         return lpo_ctx(err, "the static analysis cannot be read");
     return 0;

@@ -36,6 +36,7 @@ enum lpo_rundir_role {
     LPO_ROLE_COUNTERS = 4,    /* measures hardware counters of single kernels */
     LPO_ROLE_POWER = 8,       /* samples power and clocks: samples.csv in its folder */
     LPO_ROLE_SAMPLES = 16,    /* samples hardware counters: *.lpoc in its folder */
+    LPO_ROLE_MODEL = 32,      /* what the model must compute: static_compute.json in its folder */
 };
 
 /* What one stage leaves in a run folder. */
@@ -55,11 +56,15 @@ struct lpo_rundir_kind {
                                      of its own folder matches; NULL: every file below counts */
     int trust;                    /* who is asked first where time goes: the smallest number */
     unsigned skip;                /* what nobody reads of these traces: enum lpo_skip */
-    const char *const *selection; /* config keys of patterns of its own, by enum lpo_select_list;
-                                     may be NULL */
-    const char *by_region;        /* config key: has it reports by region? NULL: yes */
-    const char *aggregate;        /* config key: a scope over all processes in its region reports;
-                                     NULL: as report.aggregate says */
+    /* Config keys of the stage whose values reports need; NULL: it has no such setting. */
+    const char *const *selection; /* patterns of its own, by enum lpo_select_list */
+    const char *program;          /* the tool that converts what lpo alone cannot read */
+    const char *metrics;          /* the metrics asked for: tables have them in this order */
+    const char *memory;           /* were allocations recorded? */
+    const char *hardware;         /* the entry whose peaks the run is compared with */
+    const char *by_region;        /* has it reports by region? NULL: yes */
+    const char *aggregate;        /* a scope over all processes in its region reports; NULL: as
+                                     report.aggregate says */
     /* Did the stage measure a few launches only, whose counters stand for all the others? NULL:
      * never. */
     bool (*representatives)(const struct lpo_node *config);
@@ -180,7 +185,9 @@ bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir,
 const struct lpo_source *lpo_rundir_find(const struct lpo_rundir *d, const char *stage);
 /* The readable source of this stage, or NULL. */
 const struct lpo_source *lpo_rundir_source(const struct lpo_rundir *d, const char *stage);
-/* The stage that has this role, and its readable source; NULL: none. */
+/* The kind that has this role, its stage, and its readable source; NULL: none. */
+const struct lpo_rundir_kind *lpo_rundir_kind_with(const struct lpo_rundir *d,
+                                                   enum lpo_rundir_role role);
 const char *lpo_rundir_stage_with(const struct lpo_rundir *d, enum lpo_rundir_role role);
 const struct lpo_source *lpo_rundir_source_with(const struct lpo_rundir *d,
                                                 enum lpo_rundir_role role);

@@ -182,9 +182,14 @@ static int32_t rank_of_file(const struct lpo_source *s, size_t i)
     return named;
 }
 
+const char *lpo_rundir_program(const struct lpo_rundir *d, const struct lpo_rundir_kind *kind)
+{
+    return kind->program ? lpo_settings_text(d->config, kind->program) : "";
+}
+
 static struct lpo_trace *read_files(struct lpo_rundir *d, struct lpo_source *s)
 {
-    const char *ncu = lpo_settings_text(d->config, "pipeline.ncu.program");
+    const char *program = lpo_rundir_program(d, s->kind);
     struct lpo_trace *t = lpo_trace_create();
     size_t good = 0;
 
@@ -194,7 +199,7 @@ static struct lpo_trace *read_files(struct lpo_rundir *d, struct lpo_source *s)
 
         d->files_read++;
         t->file_rank = s->nfiles > 1 ? (uint32_t)(rank_of_file(s, i) + 1) : 0;
-        if (lpo_rundir_read_trace(lpo_rundir_path(d, s->files[i]), ncu, t, &err) == 0) {
+        if (lpo_rundir_read_trace(lpo_rundir_path(d, s->files[i]), program, t, &err) == 0) {
             good++;
             continue;
         }
@@ -388,12 +393,20 @@ const struct lpo_source *lpo_rundir_source(const struct lpo_rundir *d, const cha
     return s && s->trace ? s : NULL;
 }
 
-const char *lpo_rundir_stage_with(const struct lpo_rundir *d, enum lpo_rundir_role role)
+const struct lpo_rundir_kind *lpo_rundir_kind_with(const struct lpo_rundir *d,
+                                                   enum lpo_rundir_role role)
 {
     for (size_t i = 0; d->kinds && d->kinds[i]; i++)
         if (d->kinds[i]->roles & role)
-            return d->kinds[i]->stage;
+            return d->kinds[i];
     return NULL;
+}
+
+const char *lpo_rundir_stage_with(const struct lpo_rundir *d, enum lpo_rundir_role role)
+{
+    const struct lpo_rundir_kind *kind = lpo_rundir_kind_with(d, role);
+
+    return kind ? kind->stage : NULL;
 }
 
 const struct lpo_source *lpo_rundir_source_with(const struct lpo_rundir *d,

@@ -70,18 +70,19 @@ enum { DOCUMENTS = sizeof documents / sizeof *documents };
 /* The other pages of a run, always in these formats. */
 static const struct {
     make_doc *make;
+    unsigned role; /* they lie in the folder of the stage that has it; 0: in the run's */
     struct {
         const struct lpo_writer *writer;
         const char *file;
     } files[2];
 } pages[] = {
-    { kernels_doc, { { &lpo_writer_md, "kernels.md" } } },
-    { operators_doc, { { &lpo_writer_md, "operators.md" } } },
-    { lpo_summary_doc, { { &lpo_writer_md, "stakeholder_summary.md" } } },
-    { torch_operators_doc, { { &lpo_writer_md, "torch_profiler/operators.md" } } },
+    { kernels_doc, 0, { { &lpo_writer_md, "kernels.md" } } },
+    { operators_doc, 0, { { &lpo_writer_md, "operators.md" } } },
+    { lpo_summary_doc, 0, { { &lpo_writer_md, "stakeholder_summary.md" } } },
+    { torch_operators_doc, LPO_ROLE_OPERATORS, { { &lpo_writer_md, "operators.md" } } },
     { torch_doc,
-      { { &lpo_writer_md, "torch_profiler/report.md" },
-        { &lpo_writer_json, "torch_profiler/metrics.json" } } },
+      LPO_ROLE_OPERATORS,
+      { { &lpo_writer_md, "report.md" }, { &lpo_writer_json, "metrics.json" } } },
 };
 
 /* Each document is made once, when the first writer wants it. */
@@ -115,6 +116,15 @@ static bool is_asked(const struct lpo_rundir *d, const struct lpo_writer *w)
 static const char *folder(const struct lpo_rundir *d, const struct lpo_report_out *out)
 {
     return out && out->dir ? out->dir : d->dir;
+}
+
+/* The folder of the stage that has the role; 0: the run's. */
+static const char *folder_of(const struct lpo_rundir *d, const struct lpo_report_out *out,
+                             unsigned role)
+{
+    const char *stage = role ? lpo_rundir_stage_with(d, role) : NULL;
+
+    return stage ? lpo_path_join(d->arena, folder(d, out), stage) : folder(d, out);
 }
 
 static void list_files(const struct lpo_doc *doc, const struct lpo_writer *w,
@@ -165,9 +175,10 @@ static int write_pages(const struct lpo_rundir *d, const struct lpo_source *s,
 {
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         LPO_AUTO(lpo_doc) doc = pages[i].make(d, s);
+        const char *dir = folder_of(d, out, pages[i].role);
 
         for (int k = 0; doc && k < 2 && pages[i].files[k].writer; k++) {
-            const char *path = lpo_path_join(d->arena, folder(d, out), pages[i].files[k].file);
+            const char *path = lpo_path_join(d->arena, dir, pages[i].files[k].file);
 
             if (lpo_file_make_dirs(lpo_path_dir(d->arena, path), err) < 0)
                 return err->code;
@@ -201,13 +212,14 @@ static int write_region(const struct lpo_rundir *d, const struct lpo_report_ncu 
     return 0;
 }
 
-/* ncu/regions: one document over all regions, and a folder for each. */
+/* In the folder of the stage that counts, regions/: one document over all regions, and a folder for
+ * each. */
 static int write_ncu_regions(const struct lpo_rundir *d, const struct lpo_report_out *out,
                              struct lpo_file_queue *queue, struct lpo_err *err)
 {
     LPO_AUTO(lpo_report_ncu) n = lpo_report_ncu_create(d);
     LPO_AUTO(lpo_doc) all = NULL;
-    const char *dir = lpo_path_join(d->arena, folder(d, out), "ncu/regions");
+    const char *dir = lpo_path_join(d->arena, folder_of(d, out, LPO_ROLE_COUNTERS), "regions");
 
     if (!n)
         return 0;

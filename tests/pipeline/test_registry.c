@@ -4,7 +4,9 @@
 #include "../unit.h"
 
 #include "hydra/compose.h"
+#include "pipeline/capture_words.h"
 #include "pipeline/stage.h"
+#include "region/select.h"
 #include "rundir/rundir.h"
 #include "settings/schema.h"
 #include "util/arena.h"
@@ -63,6 +65,87 @@ static void settings_are_its_own(void **state)
     }
 }
 
+static void is_its_own(const struct lpo_stage *s, const char *key, enum lpo_schema_type type)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const struct lpo_schema_row *row = key ? lpo_settings_schema_find(key) : NULL;
+
+    if (key && (!row || row->type != type))
+        fail_msg("%s: no such setting, or of another type", key);
+    if (key && !lpo_str_starts(key, lpo_arena_printf(a, "pipeline.%s.", s->name)))
+        fail_msg("the row of %s has %s, which is not its own", s->name, key);
+}
+
+/* Reports and checks read settings by the keys that a row gives them. */
+static void keys_for_others_are_its_own(void **state)
+{
+    const struct lpo_stage *s = *state;
+
+    for (const char *const *key = s->from_start; key && *key; key++)
+        is_its_own(s, *key, LPO_S_DURATION);
+    if (!s->results)
+        return;
+    is_its_own(s, s->results->metrics, LPO_S_WORDS);
+    is_its_own(s, s->results->memory, LPO_S_BOOL);
+    is_its_own(s, s->results->hardware, LPO_S_TEXT);
+    is_its_own(s, s->results->by_region, LPO_S_BOOL);
+    is_its_own(s, s->results->aggregate, LPO_S_BOOL);
+    for (int i = 0; s->results->selection && i < LPO_SELECT_LISTS; i++)
+        is_its_own(s, s->results->selection[i], LPO_S_PATTERNS);
+    if (s->results->program) /* the tool that measures is the one that converts */
+        assert_string_equal(s->results->program, s->program);
+}
+
+/* cli/ asks for them and expects that they are there. */
+static void roles_are_taken(void **state)
+{
+    (void)state;
+    assert_non_null(lpo_pipeline_stage_with(LPO_ROLE_UNDISTURBED));
+    assert_non_null(lpo_pipeline_stage_with(LPO_ROLE_MODEL));
+    assert_non_null(lpo_pipeline_stage_with(LPO_ROLE_MODEL)->results->hardware);
+    assert_null(lpo_pipeline_stage_with(0));
+}
+
+static const struct window_case {
+    const char *name, *config, *want; /* NULL: nothing is refused */
+} windows[] = {
+    { "a server's window is enough",
+      "workload: {kind: server}\npipeline: {native: {enable: true}}\n", NULL },
+    { "native counts from the start",
+      "workload: {kind: server}\npipeline: {native: {enable: true, capture: {after: 5s}}}\n",
+      "pipeline.native.capture.after counts from the start of each process" },
+    { "native has a ring",
+      "workload: {kind: server}\npipeline: {native: {enable: true, capture: {ring: 5s}}}\n",
+      "pipeline.native.capture.ring counts" },
+    { "nsys counts from the start",
+      "workload: {kind: server}\npipeline: {nsys: {enable: true, capture: {for: 5s}}}\n"
+      "run: {mode: deep}\n",
+      "pipeline.nsys.capture.for counts" },
+    { "a stage that does not run",
+      "workload: {kind: server}\npipeline: {nsys: {enable: false, capture: {for: 5s}}}\n",
+      "pipeline.nsys.capture.for counts" },
+    { "all of the server's life is recorded",
+      "workload: {kind: server, server: {window: {over: all}}}\n"
+      "pipeline: {native: {enable: true, capture: {after: 5s}}}\n",
+      NULL },
+    { "no server",
+      "workload: {kind: command}\npipeline: {native: {enable: true, capture: {after: 5s}}}\n",
+      NULL },
+};
+
+static void one_window(void **state)
+{
+    const struct window_case *c = *state;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_node *config = NULL;
+    struct lpo_err err = { 0 };
+
+    assert_int_equal(lpo_yaml_parse(a, c->config, strlen(c->config), "config", &config, &err), 0);
+    assert_int_equal(lpo_pipeline_capture_check_server(config, &err), c->want ? LPO_E_CONFIG : 0);
+    if (c->want && !strstr(err.text, c->want))
+        fail_msg("%s", err.text);
+}
+
 /* In the config that is shipped: below pipeline, or as a preset that is mounted there. */
 static void config_has_it(void **state)
 {
@@ -116,6 +199,7 @@ int main(void)
     } checks[] = {
         { "row", row_is_whole },
         { "settings", settings_are_its_own },
+        { "keys for others", keys_for_others_are_its_own },
         { "config", config_has_it },
         { "pages", pages_describe_it },
     };
@@ -126,5 +210,8 @@ int main(void)
             unit_add(&u, lpo_arena_printf(a, "%s: %s", (*s)->name, checks[i].name), checks[i].check,
                      (void *)*s);
     UNIT_TEST(&u, names_and_trust_are_unique);
+    UNIT_TEST(&u, roles_are_taken);
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)
+        unit_add(&u, windows[i].name, one_window, (void *)&windows[i]);
     return unit_run(&u);
 }

@@ -12,6 +12,7 @@
 #include "cli/run/progress.h"
 #include "cli/run/summary.h"
 #include "hydra/compose.h"
+#include "pipeline/capture_words.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/stage.h"
 #include "run/child/interrupt.h"
@@ -231,10 +232,20 @@ static int check_workload(struct lpo_arena *a, const struct lpo_job *job, struct
 {
     for (const struct lpo_stage *const *s = lpo_pipeline_stages(); !job->chdir && *s; s++)
         if ((*s)->plan && lpo_pipeline_wants(job->config, *s))
-            return lpo_workload_check(a, job->config, job->call_dir, err) < 0
+            return lpo_workload_check(a, job->config, job->call_dir, err) < 0 ||
+                           lpo_pipeline_capture_check_server(job->config, err) < 0
                        ? err->code
                        : lpo_workload_program_check(a, job->config, err);
     return 0;
+}
+
+/* Whether or not the stage that has the setting runs: reports need the peaks, too. */
+static int find_hardware(struct lpo_arena *a, const struct lpo_node *config,
+                         struct lpo_hardware *out, struct lpo_err *err)
+{
+    const char *key = lpo_pipeline_stage_with(LPO_ROLE_MODEL)->results->hardware;
+
+    return lpo_run_hardware_find(a, config, lpo_settings_text(config, key), out, err);
 }
 
 /* Does an override of the command line begin with this key? */
@@ -344,7 +355,7 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *given, struct lpo
 
     /* before the folder is made: a wrong name of a GPU or of a model is a wrong config */
     if (lpo_run_supervise_begin(err) < 0 || check_workload(app->arena, job, err) < 0 ||
-        lpo_run_hardware_find(app->arena, job->config, &hw, err) < 0 ||
+        find_hardware(app->arena, job->config, &hw, err) < 0 ||
         join_job(app, &mine, &team, err) < 0 ||
         lpo_run_folder_begin(app->arena, job->run_dir, &folder, err) < 0)
         return err->code;

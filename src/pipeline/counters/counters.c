@@ -96,11 +96,10 @@ static int only_gpu(const struct lpo_stage_ctx *ctx)
 /* A long run has enough samples at a longer interval, and its file is smaller. */
 static int64_t least_interval(const struct lpo_stage_ctx *ctx)
 {
-    const struct lpo_stage_record *direct =
-        lpo_run_manifest_stage(ctx->manifest, "direct_inference");
+    const struct lpo_stage *plain = lpo_pipeline_stage_with(LPO_ROLE_UNDISTURBED);
+    const struct lpo_stage_record *ran = lpo_run_manifest_stage(ctx->manifest, plain->name);
 
-    return direct && direct->state == LPO_DONE && direct->wall_ns > long_run_ns ? long_ns
-                                                                                : usual_ns;
+    return ran && ran->state == LPO_DONE && ran->wall_ns > long_run_ns ? long_ns : usual_ns;
 }
 
 static const char *const *words_of(struct lpo_stage_ctx *ctx, const struct sampled *r)
@@ -134,7 +133,19 @@ static bool goes_with(const struct lpo_stage_ctx *ctx, const char *stage)
     return false;
 }
 
-static void add_gpu(struct lpo_stage_ctx *ctx, const char *stage, int gpu, bool inside)
+/* Beside the stage whose trace reports read first, files have the plain names. */
+static bool is_most_trusted(const struct lpo_stage *stage)
+{
+    if (!stage->results || !stage->results->patterns)
+        return false;
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++)
+        if ((*s)->results && (*s)->results->patterns &&
+            (*s)->results->trust < stage->results->trust)
+            return false;
+    return true;
+}
+
+static void add_gpu(struct lpo_stage_ctx *ctx, const struct lpo_stage *stage, int gpu, bool inside)
 {
     struct counters_run *run = ctx->private;
     struct sampled *r;
@@ -143,15 +154,16 @@ static void add_gpu(struct lpo_stage_ctx *ctx, const char *stage, int gpu, bool 
         return;
     r = &run->at[run->len++];
     *r = (struct sampled){ .inside = inside };
-    r->stage = stage;
+    r->stage = stage->name;
     r->gpu = gpu;
-    r->file = strcmp(stage, "native") == 0
-                  ? lpo_arena_printf(ctx->arena, "gpu%d%s", gpu, LPO_COUNTERS_SUFFIX)
-                  : lpo_arena_printf(ctx->arena, "%s-gpu%d%s", stage, gpu, LPO_COUNTERS_SUFFIX);
+    r->file =
+        is_most_trusted(stage)
+            ? lpo_arena_printf(ctx->arena, "gpu%d%s", gpu, LPO_COUNTERS_SUFFIX)
+            : lpo_arena_printf(ctx->arena, "%s-gpu%d%s", stage->name, gpu, LPO_COUNTERS_SUFFIX);
 }
 
-static void add_gpus(struct lpo_stage_ctx *ctx, const char *stage, const struct lpo_step *step,
-                     bool inside)
+static void add_gpus(struct lpo_stage_ctx *ctx, const struct lpo_stage *stage,
+                     const struct lpo_step *step, bool inside)
 {
     int only = ours(ctx) ? only_gpu(ctx) : -1;
     int count = only >= 0 ? 0 : visible_gpus(ctx, step);
@@ -184,10 +196,10 @@ static void counters_plan_along(struct lpo_stage_ctx *ctx, const struct lpo_stag
     if (!goes_with(ctx, other->name))
         return;
     if (strcmp(settings->where, "inside") != 0 || !library || !loads_collector(step)) {
-        add_gpus(ctx, other->name, step, false);
+        add_gpus(ctx, other, step, false);
         return;
     }
-    add_gpus(ctx, other->name, step, true);
+    add_gpus(ctx, other, step, true);
     for (size_t i = run->running; i < run->len; i++) {
         lpo_str_add(&words, i > run->running ? "\n" : "");
         for (const char *const *w = words_of(ctx, &run->at[i]); *w; w++)

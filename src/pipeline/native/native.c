@@ -65,6 +65,10 @@ static const struct lpo_rundir_kind results = {
     .skip = LPO_SKIP_OPS,
 };
 
+static const char *const from_start[] = { "pipeline.native.capture.after",
+                                          "pipeline.native.capture.for",
+                                          "pipeline.native.capture.ring", NULL };
+
 /* --- what it needs -------------------------------------------------------------------------- */
 
 static bool look_for_collector(struct lpo_arena *a, const char **detail, const char **remedy)
@@ -234,6 +238,7 @@ const struct lpo_stage lpo_pipeline_native = {
     .results = &results,
     .checks = checks,
     .regions_file = regions_file,
+    .from_start = from_start,
     .plan = native_plan,
     .prepare = native_prepare,
     .after = native_after,

@@ -44,6 +44,9 @@ static const struct lpo_settings_field fields[] = {
 static const char *const trace_files[] = { "*.sqlite", "*.sqlite.gz", NULL };
 static const char *const summaries[] = { "summary_cuda_gpu_kern_sum*.csv", NULL };
 
+static const char *const from_start[] = { "pipeline.nsys.capture.after",
+                                          "pipeline.nsys.capture.for", NULL };
+
 static const char *const formats[] = { "nsys", "nsys-stats", NULL };
 
 static const struct lpo_rundir_kind results = {
@@ -397,6 +400,7 @@ const struct lpo_stage lpo_pipeline_nsys = {
     LPO_STAGE_SETTINGS(lpo_nsys_settings, fields),
     .results = &results,
     .checks = checks,
+    .from_start = from_start,
     .plan = nsys_plan,
     .prepare = nsys_prepare,
     .after = nsys_after,

@@ -11,6 +11,7 @@
 #include "report/static/static.h"
 #include "run/hardware_json.h"
 #include "run/manifest.h"
+#include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -22,7 +23,7 @@
 
 struct static_settings {
     bool write_reports, use_analytic_fallback, use_synthetic_inputs;
-    const char *counting;
+    const char *counting, *hardware;
 };
 
 static const struct lpo_settings_field fields[] = {
@@ -33,6 +34,14 @@ static const struct lpo_settings_field fields[] = {
     LPO_SETTING(static_settings, use_synthetic_inputs, LPO_S_BOOL,
                 "pipeline.static_analysis.use_synthetic_inputs"),
     LPO_SETTING(static_settings, counting, LPO_S_TEXT, "pipeline.static_analysis.counting"),
+    LPO_SETTING(static_settings, hardware, LPO_S_TEXT, "pipeline.static_analysis.hardware"),
+};
+
+static const struct lpo_rundir_kind results = {
+    .stage = "static_analysis",
+    .what = "what the model must compute and move",
+    .roles = LPO_ROLE_MODEL,
+    .hardware = "pipeline.static_analysis.hardware",
 };
 
 /* The settings of the toy model as a config.json, so that it is analysed like any Llama. */
@@ -164,7 +173,7 @@ static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model
     struct lpo_hardware hw;
 
     if (lpo_model_read(ctx->arena, path, files, err) < 0 ||
-        lpo_run_hardware(ctx->arena, ctx->run_dir, ctx->config, &hw, err) < 0)
+        lpo_run_hardware(ctx->arena, ctx->run_dir, ctx->config, settings->hardware, &hw, err) < 0)
         return err->code;
     o.hardware = &hw;
     if (!settings->use_synthetic_inputs || lpo_settings_bool(ctx->config, "infer.crop_mode"))
@@ -207,6 +216,7 @@ const struct lpo_stage lpo_pipeline_static_analysis = {
     .summary = "what the model must compute and move, from its config alone",
     .light = true,
     LPO_STAGE_SETTINGS(static_settings, fields),
+    .results = &results,
     .no_checks = "it runs inside lpo and reads the model's config alone",
     .collect = static_collect,
 };

@@ -84,26 +84,6 @@ static int find_program(struct lpo_arena *a, const struct lpo_words *words, cons
                     words->at[0], what);
 }
 
-/* Two masters of one window: what counts time from the start of each process would open it while
- * the server is loading. */
-static int check_window(const struct lpo_node *config, const struct lpo_server_plan *p,
-                        struct lpo_err *err)
-{
-    static const char *const keys[] = {
-        "pipeline.native.capture.after", "pipeline.native.capture.for",
-        "pipeline.native.capture.ring", "pipeline.nsys.capture.after", "pipeline.nsys.capture.for"
-    };
-
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(p->window, "load") == 0 && lpo_settings_duration_ns(config, keys[i]))
-            return lpo_fail(err, LPO_E_CONFIG,
-                            "%s counts from the start of each process, but this server is recorded "
-                            "while it is under load: set workload.server.window.after or for, or "
-                            "workload.server.window.over=all",
-                            keys[i]);
-    return 0;
-}
-
 bool lpo_workload_server_under_load(const struct lpo_node *config)
 {
     const char *kind = lpo_settings_text(config, "workload.kind");
@@ -117,7 +97,7 @@ int lpo_workload_server_check(struct lpo_arena *a, const struct lpo_node *config
 {
     struct lpo_server_plan p;
 
-    return read_plan(a, config, &p, err) < 0 ? err->code : check_window(config, &p, err);
+    return read_plan(a, config, &p, err);
 }
 
 int lpo_workload_server_build(struct lpo_arena *a, const struct lpo_node *config,
