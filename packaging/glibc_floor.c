@@ -7,7 +7,8 @@
  * our own binaries, also for the libraries that we link statically, and passes each call on to the
  * oldest version, which every later glibc still has. Nothing here is exported.
  *
- * scripts/dist.sh fails when a binary needs a version above the floor: add the name here then. */
+ * tests/packaging/test_glibc_floor.py and scripts/dist.sh fail when a binary needs a version above
+ * the floor: add the name here then. */
 #ifndef __x86_64__
 #error "the versions below are those of x86-64"
 #endif
