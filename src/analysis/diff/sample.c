@@ -82,13 +82,14 @@ double lpo_diff_sample_variance(const struct lpo_diff_sample *s)
 bool lpo_diff_sample_interval(const struct lpo_diff_sample *s, int64_t *low_ns, int64_t *high_ns)
 {
     size_t n = s->kept.len, rank = 0;
-    double below = 0, chance = pow(0.5, (double)n);
 
     if (n < 8)
         return false;
-    if (n > 1000) /* the powers would underflow; the normal distribution is near enough */
+    if (n > 1000) { /* the powers would underflow; the normal distribution is near enough */
         rank = (size_t)((double)n / 2 - 2.5758 * sqrt((double)n) / 2);
-    else
+    } else {
+        double below = 0, chance = ldexp(1, -(int)n);
+
         for (size_t k = 0; k < n; k++) { /* P(fewer than k + 1 of n lie below the median) */
             below += chance;
             if (below > 0.005)
@@ -96,6 +97,7 @@ bool lpo_diff_sample_interval(const struct lpo_diff_sample *s, int64_t *low_ns, 
             rank = k + 1;
             chance *= (double)(n - k) / (double)(k + 1);
         }
+    }
     if (!rank)
         return false;
     *low_ns = s->kept.at[rank - 1];
