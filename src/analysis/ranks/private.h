@@ -77,9 +77,27 @@ void lpo_ranks_nearest(const ranks_events *a, const ranks_events *b, const struc
 
 /* clocks.c: offsets of the rows, then the instances of the events. The number of instances. */
 uint32_t lpo_ranks_align(struct lpo_ranks *r, ranks_families *families);
+/* One collective, on the clock of the first rank. */
+struct ranks_meeting {
+    int64_t first_ns, second_ns, last_ns; /* arrivals; second: to last */
+    int64_t end_ns;                       /* the last one */
+    uint32_t count, last_rank;            /* ranks; the row of the last */
+    bool complete;                        /* all ranks of its group were recorded, and all wait */
+};
+
 /* arrivals.c: who waits for whom. */
 void lpo_ranks_arrivals(const struct lpo_region_tree *tree, struct lpo_ranks *r,
                         const ranks_families *families, uint32_t instances);
+
+/* The time by which the last one is late; 0: not beyond the error of the clocks. */
+int64_t lpo_ranks_lateness(const struct lpo_ranks *r, const struct ranks_meeting *m);
+/* How long the rank, a row, waited in its event. */
+int64_t lpo_ranks_waiting(const struct lpo_ranks *r, const struct ranks_meeting *m, uint32_t rank,
+                          const struct ranks_event *e);
+/* exposed.c: the times of the rows in which only that was done, and r->late. */
+void lpo_ranks_exposed(const struct lpo_region_tree *tree, struct lpo_ranks *r,
+                       const ranks_families *families, const struct ranks_meeting *meetings,
+                       uint32_t instances);
 
 /* bubbles.c: of the ranks that send and receive; `rows` and `places` are of each step. */
 struct lpo_program_steps;

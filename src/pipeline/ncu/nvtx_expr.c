@@ -10,10 +10,6 @@
 #include "util/err.h"
 #include "util/str.h"
 
-/* The part that stands for any number of levels. No name is written so: its stars are ".*" or
- * behind a backslash. */
-#define ANY_DEPTH "*"
-
 /* --- levels as text in ncu's grammar, plain or as a regular expression ----------------------- */
 
 /* What ncu's plain grammar cannot express reliably: globs, a backslash, an empty name, a name that
@@ -114,7 +110,7 @@ static const char **parts_of(struct lpo_arena *a, const struct lpo_levels *level
     parts[0] = regex_of(a, domain, strpbrk(domain, "*?") != NULL);
     for (size_t i = 0; i < levels->len; i++)
         parts[i + 1] = levels->at[i].any_depth
-                           ? ANY_DEPTH
+                           ? LPO_EXPR_ANY_DEPTH
                            : regex_of(a, levels->at[i].name, levels->at[i].glob);
     for (size_t i = 0; of_xla(levels) && i < levels->len; i++)
         if (!levels->at[i].any_depth)
@@ -122,9 +118,8 @@ static const char **parts_of(struct lpo_arena *a, const struct lpo_levels *level
     return parts;
 }
 
-/* The parts as one regular expression; each is anchored, since ncu takes a part of a name for a
- * match (measured). */
-static const char *expr_regex(struct lpo_arena *a, const struct lpo_expr *e)
+/* Each part is anchored, since ncu takes a part of a name for a match (measured). */
+const char *lpo_pipeline_ncu_expr_regex(struct lpo_arena *a, const struct lpo_expr *e)
 {
     LPO_STR text = { 0 };
 
@@ -132,7 +127,7 @@ static const char *expr_regex(struct lpo_arena *a, const struct lpo_expr *e)
     if (*e->parts[0])
         lpo_str_addf(&text, "^%s$@", e->parts[0]);
     for (size_t i = 1; i < e->nparts; i++) {
-        bool depth = strcmp(e->parts[i], ANY_DEPTH) == 0;
+        bool depth = strcmp(e->parts[i], LPO_EXPR_ANY_DEPTH) == 0;
 
         lpo_str_addf(&text, depth ? "%s" : "^%s$", e->parts[i]);
         lpo_str_add(&text, e->start_end ? "" : "/");
@@ -172,7 +167,7 @@ static void push_levels(struct lpo_arena *a, const char *pattern, const struct l
     if (of_xla(levels))
         out->wider = pattern;
 
-    e.text = e.regex ? expr_regex(a, &e) : plain_text(a, levels, start_end);
+    e.text = e.regex ? lpo_pipeline_ncu_expr_regex(a, &e) : plain_text(a, levels, start_end);
     push(a, out, e);
 }
 
@@ -399,138 +394,4 @@ bool lpo_pipeline_ncu_expr_add_outermost(struct lpo_arena *a, const struct lpo_k
     }
     *out = all;
     return true;
-}
-
-/* --- several regular expressions as one, and what cannot be --------------------------------- */
-
-static bool is_name(const char *part)
-{
-    return *part && strcmp(part, ANY_DEPTH) != 0;
-}
-
-/* Alternatives in one part match what the two expressions match; in two parts they would also match
- * combinations that neither does. */
-static bool joinable(const struct lpo_expr *x, const struct lpo_expr *y, size_t *part)
-{
-    size_t differ = 0;
-
-    if (x->start_end != y->start_end || x->nparts != y->nparts)
-        return false;
-    *part = 0;
-    for (size_t i = 0; i < x->nparts; i++) {
-        if (strcmp(x->parts[i], y->parts[i]) != 0) {
-            *part = i;
-            differ++;
-        }
-    }
-    return differ == 0 || (differ == 1 && is_name(x->parts[*part]) && is_name(y->parts[*part]));
-}
-
-/* "(a|b)" and "c" are "(a|b|c)"; a bracket of a name is behind a backslash. */
-static const char *either(struct lpo_arena *a, const char *x, const char *y)
-{
-    size_t nx = strlen(x), ny = strlen(y);
-
-    if (strcmp(x, y) == 0)
-        return x;
-    if (*x == '(')
-        x++, nx -= 2;
-    if (*y == '(')
-        y++, ny -= 2;
-    return lpo_arena_printf(a, "(%.*s|%.*s)", (int)nx, x, (int)ny, y);
-}
-
-static void drop(struct lpo_exprs *exprs, size_t i)
-{
-    memmove(&exprs->at[i], &exprs->at[i + 1], (exprs->len - i - 1) * sizeof *exprs->at);
-    exprs->len--;
-}
-
-static bool ours(const struct lpo_expr *e)
-{
-    return e->regex && e->parts;
-}
-
-/* Makes one expression of a pair that can be one; false: no pair can. */
-static bool join_pair(struct lpo_arena *a, struct lpo_exprs *exprs)
-{
-    for (size_t i = 0; i < exprs->len; i++) {
-        for (size_t j = i + 1; j < exprs->len; j++) {
-            struct lpo_expr *x = &exprs->at[i], *y = &exprs->at[j];
-            size_t part;
-
-            if (!ours(x) || !ours(y) || !joinable(x, y, &part))
-                continue;
-            x->parts[part] = either(a, x->parts[part], y->parts[part]);
-            drop(exprs, j);
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Beside a regular expression ncu ignores the bare name of a start/end range (measured), so those
- * become regular expressions, too. */
-static void spread_regex(struct lpo_exprs *exprs)
-{
-    bool any = false;
-
-    for (size_t i = 0; i < exprs->len; i++)
-        any |= exprs->at[i].start_end && ours(&exprs->at[i]);
-    for (size_t i = 0; any && i < exprs->len; i++)
-        exprs->at[i].regex |= exprs->at[i].start_end && exprs->at[i].parts;
-}
-
-/* Two of this kind of which ncu would use one; if possible the first is a regular expression of
- * ours, because then we can refuse. */
-static bool clash(const struct lpo_exprs *exprs, bool start_end, const struct lpo_expr *pair[2])
-{
-    size_t all = 0, regexes = 0;
-
-    pair[0] = pair[1] = NULL;
-    for (size_t i = 0; i < exprs->len; i++) {
-        const struct lpo_expr *e = &exprs->at[i];
-
-        if (e->start_end != start_end)
-            continue;
-        all++;
-        regexes += e->regex;
-        if (e->regex && (!pair[0] || (ours(e) && !ours(pair[0])))) {
-            pair[1] = pair[0];
-            pair[0] = e;
-        } else if (!pair[1] && (e->regex || start_end)) {
-            pair[1] = e;
-        }
-    }
-    return start_end ? regexes && all > 1 : regexes > 1;
-}
-
-int lpo_pipeline_ncu_exprs_join(struct lpo_arena *a, struct lpo_exprs *exprs, const char **note,
-                                struct lpo_err *err)
-{
-    static const char *const kinds[] = { "push/pop", "start/end" };
-    const struct lpo_expr *pair[2];
-
-    *note = NULL;
-    spread_regex(exprs);
-    while (join_pair(a, exprs))
-        ;
-    for (size_t i = 0; i < exprs->len; i++)
-        if (ours(&exprs->at[i]))
-            exprs->at[i].text = expr_regex(a, &exprs->at[i]);
-    for (int kind = 0; kind < 2; kind++) {
-        if (!clash(exprs, kind, pair))
-            continue;
-        if (ours(pair[0]))
-            return lpo_fail(err, LPO_E_CONFIG,
-                            "'%s' and '%s' in one capture: ncu takes a single regular expression "
-                            "for %s ranges and would pass over the other. Name the regions, or "
-                            "enable pipeline.native, whose regions then stand for the globs",
-                            pair[0]->pattern, pair[1]->pattern, kinds[kind]);
-        *note = lpo_arena_printf(a,
-                                 "'%s' and '%s' in one capture: ncu 2025.3.1 takes a single "
-                                 "regular expression for %s ranges and passes over the other",
-                                 pair[0]->text, pair[1]->text, kinds[kind]);
-    }
-    return 0;
 }

@@ -27,6 +27,10 @@ enum {
     LPO_MAX_EXPR_BYTES = 64 * 1024 /* of all together: they stand on a command line */
 };
 
+/* The part that stands for any number of levels. No name is written so: its stars are ".*" or
+ * behind a backslash. */
+#define LPO_EXPR_ANY_DEPTH "*"
+
 struct lpo_expr {
     const char *text;    /* for --nvtx-include */
     const char *pattern; /* that it is of */
@@ -53,8 +57,11 @@ int lpo_pipeline_ncu_expr_add(struct lpo_arena *a, const char *pattern,
 bool lpo_pipeline_ncu_expr_add_outermost(struct lpo_arena *a, const struct lpo_known_regions *known,
                                          struct lpo_exprs *out);
 
-/* After the last pattern: makes one regular expression of several where it says the same.
- * LPO_E_CONFIG where ncu would pass over one of ours; *note where it will pass over one that was
- * written in its own grammar, else NULL. */
+/* The parts of an expression as one regular expression of ncu's. */
+const char *lpo_pipeline_ncu_expr_regex(struct lpo_arena *a, const struct lpo_expr *e);
+
+/* After the last pattern (nvtx_join.c): makes one regular expression of several where it says the
+ * same. LPO_E_CONFIG where ncu would pass over one of ours; *note where it will pass over one that
+ * was written in its own grammar, else NULL. */
 int lpo_pipeline_ncu_exprs_join(struct lpo_arena *a, struct lpo_exprs *exprs, const char **note,
                                 struct lpo_err *err);
