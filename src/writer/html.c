@@ -9,36 +9,17 @@
 #include "report/doc/doc.h"
 #include "util/json_write.h"
 #include "util/str.h"
-#include "util/visible.h"
+#include "writer/markup.h"
 #include "writer/page_assets.h"
 #include "writer/svg_plots.h"
 #include "writer/writer.h"
 
 enum { LONGEST_NAME = 400 };
 
-/* Like lpo_visible_add, with the five characters of HTML escaped. */
-static void add_text(struct lpo_str *out, const char *text, size_t len, size_t longest)
-{
-    static const char *const names[128] = {
-        ['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;", ['\''] = "&#39;",
-    };
-    LPO_STR shown = { 0 };
-
-    lpo_visible_add(&shown, text, len, longest);
-    for (size_t i = 0; i < shown.len; i++) {
-        unsigned char c = (unsigned char)shown.at[i];
-
-        if (c < 128 && names[c])
-            lpo_str_add(out, names[c]);
-        else
-            lpo_str_addc(out, (char)c);
-    }
-}
-
 static void add_line(struct lpo_str *out, const char *before, const char *text, const char *after)
 {
     lpo_str_add(out, before);
-    add_text(out, text, strlen(text), 0);
+    lpo_writer_markup_add(out, text, strlen(text), 0);
     lpo_str_add(out, after);
 }
 
@@ -62,11 +43,11 @@ static void add_cell(struct lpo_str *out, const struct lpo_column *column,
     LPO_STR text = { 0 };
 
     if (column->type == LPO_CELL_TEXT && cell->how != LPO_UNKNOWN) {
-        add_text(out, cell->text, cell->len, LONGEST_NAME);
+        lpo_writer_markup_add(out, cell->text, cell->len, LONGEST_NAME);
         return;
     }
     lpo_writer_cell(column, cell, &text);
-    add_text(out, lpo_str_text(&text), text.len, 0);
+    lpo_writer_markup_add(out, lpo_str_text(&text), text.len, 0);
 }
 
 static void write_row(const struct lpo_table *t, size_t row, struct lpo_str *out)
@@ -82,7 +63,7 @@ static void write_row(const struct lpo_table *t, size_t row, struct lpo_str *out
             lpo_str_add(out, " class=\"n\"");
         if (text && cell->full) {
             lpo_str_add(out, " title=\"");
-            add_text(out, cell->full, strlen(cell->full), LONGEST_NAME);
+            lpo_writer_markup_add(out, cell->full, strlen(cell->full), LONGEST_NAME);
             lpo_str_addc(out, '"');
         }
         if (text && cell->indent)

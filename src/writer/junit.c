@@ -5,26 +5,12 @@
 
 #include "report/doc/doc.h"
 #include "util/str.h"
-#include "util/visible.h"
+#include "writer/markup.h"
 #include "writer/writer.h"
 
-/* Characters that XML does not allow are made visible first; then the five that it reserves. */
 static void add_text(struct lpo_str *out, const char *text)
 {
-    static const char *const names[128] = {
-        ['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;", ['\''] = "&apos;",
-    };
-    LPO_STR shown = { 0 };
-
-    lpo_visible_add(&shown, text, strlen(text), 0);
-    for (size_t i = 0; i < shown.len; i++) {
-        unsigned char c = (unsigned char)shown.at[i];
-
-        if (c < 128 && names[c])
-            lpo_str_add(out, names[c]);
-        else
-            lpo_str_addc(out, (char)c);
-    }
+    lpo_writer_markup_add(out, text, strlen(text), 0);
 }
 
 static const char *cell_of(const struct lpo_table *t, size_t row, const char *key)

@@ -4,25 +4,13 @@
 #include <string.h>
 
 #include "util/str.h"
-#include "util/visible.h"
+#include "writer/markup.h"
 
 void lpo_writer_svg_text(struct lpo_str *s, const char *text)
 {
     enum { LONGEST = 200 };
-    static const char *const names[128] = {
-        ['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;"
-    };
-    LPO_STR shown = { 0 };
 
-    lpo_visible_add(&shown, text, strlen(text), LONGEST);
-    for (size_t i = 0; i < shown.len; i++) {
-        unsigned char c = (unsigned char)shown.at[i];
-
-        if (c < 128 && names[c])
-            lpo_str_add(s, names[c]);
-        else
-            lpo_str_addc(s, (char)c);
-    }
+    lpo_writer_markup_add(s, text, strlen(text), LONGEST);
 }
 
 void lpo_writer_svg_label(struct lpo_str *s, double x, double y, const char *anchor, int size,
