@@ -1,43 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The driver's half of fake_cupti.h: devices, and work that is done as soon as it is asked for. */
 #include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "fake_cupti.h"
+#include "fake_devices.h"
 #include "fake_record.h"
 
-EXPORT int cuDriverGetVersion(int *version);
-EXPORT int cuDeviceGetCount(int *count);
-EXPORT int cuDeviceGet(int *device, int ordinal);
-EXPORT int cuDeviceGetName(char *name, int len, int device);
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);
-
-int cuDriverGetVersion(int *version)
-{
-    *version = 13000;
-    return 0;
-}
-
-int cuDeviceGetCount(int *count)
-{
-    *count = 2;
-    return 0;
-}
-
-int cuDeviceGet(int *device, int ordinal)
-{
-    *device = ordinal;
-    return 0;
-}
-
-int cuDeviceGetName(char *name, int len, int device)
-{
-    snprintf(name, (size_t)len, "Fake GPU %d", device);
-    return 0;
-}
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {

@@ -13,7 +13,7 @@
 
 #include "gpu/sampler/cupti_pm_abi.h"
 
-#define EXPORT __attribute__((visibility("default")))
+#include "../collect/fake_devices.h"
 
 enum { PER_ROUND = 100, METRICS = 64 };
 
@@ -44,10 +44,6 @@ static bool mode(const char *name)
 /* --- the driver --- */
 
 EXPORT int cuInit(unsigned flags);
-EXPORT int cuDriverGetVersion(int *version);
-EXPORT int cuDeviceGetCount(int *count);
-EXPORT int cuDeviceGet(int *device, int ordinal);
-EXPORT int cuDeviceGetName(char *text, int len, int device);
 EXPORT int cuDeviceGetAttribute(int *value, int which, int device);
 EXPORT int cuDeviceGetUuid(unsigned char *uuid, int device);
 EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
@@ -56,30 +52,6 @@ EXPORT int cuCtxSetCurrent(void *context);
 int cuInit(unsigned flags)
 {
     return mode("no_gpu") ? 100 : (int)flags;
-}
-
-int cuDriverGetVersion(int *version)
-{
-    *version = 13000;
-    return 0;
-}
-
-int cuDeviceGetCount(int *count)
-{
-    *count = 2;
-    return 0;
-}
-
-int cuDeviceGet(int *device, int ordinal)
-{
-    *device = ordinal;
-    return 0;
-}
-
-int cuDeviceGetName(char *text, int len, int device)
-{
-    snprintf(text, (size_t)len, "Fake GPU %d", device);
-    return 0;
 }
 
 int cuDeviceGetAttribute(int *value, int which, int device)
