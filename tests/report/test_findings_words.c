@@ -216,8 +216,9 @@ static void idle_although_launched_is_said(void **state)
     s.analysis = early = lpo_analysis_of(t, NULL);
     assert_string_equal(lpo_report_finding_queued(&w),
                         "For 50 us (20.0 %) the GPU was idle although its next work had been "
-                        "launched: it waited for another stream, an event or the GPU itself. No "
-                        "finding counts that.");
+                        "launched, and none of its streams was busy: it waited for something that "
+                        "is not in this trace, such as work of another GPU or process, or records "
+                        "are missing. No finding counts that.");
 }
 
 static void pinned_memory_only_where_it_is_known_to_help(void **state)

@@ -173,6 +173,12 @@ class Sentences(Summary):
         self.assertNotIn("cudaDeviceSynchronize", text)
         self.assertNotIn("could be saved", text)
 
+    def test_a_few_microseconds_between_kernels_are_the_gpus_own(self) -> None:
+        kernels = [e for i in range(20) for e in launch(i, i, 100 + 12 * i, 110 + 12 * i)]
+        self.of_trace(*kernels)
+        self.assertIn("For 38 us (16.0 %) the GPU was idle although its next work had been launched, for 2 us on average: a GPU needs a few "
+                      "microseconds", " ".join(self.report_md.split()))
+
     def test_nearly_all_is_not_all(self) -> None:
         text = self.of_trace(range_of("step", 0, 4000), *launch(1, 10, 20, 30), *launch(2, 1000, 1010, 1020), *launch(3, 1011, 1021, 1030))
         self.assertIn("For more than 99 % of the idle time the program launched the next work too late.", text)  # 980 of 981 us
@@ -365,6 +371,38 @@ class RealTraces(Summary):
         self.assertNotIn("too late", text)
         self.assertIn("1. The GPU is idle while the host waits in hipMemcpyWithStream: at most 463.3 ms (97.8 %) could be saved.", text)
         self.assertIn("cuda_graph_runner.py(276): populate_from_forward_batch", self.report_md)
+
+    def test_a_call_that_waits_as_the_gpu_does(self) -> None:
+        """The kernel that ends the gap was launched 238 us before the call began: to wait later would save nothing."""
+        self.of_shared("kineto/mi300_sglang_qwen3-8b_decode_graph.json.gz")
+        first = self.found["findings"][0]
+        self.assertIn("for 463.3 ms of it the next work had been launched before that call began", [e["text"] for e in first["evidence"]])
+        self.assertIn("The call waits for the same thing as the GPU, and that is not in this trace", first["advice"])
+        self.assertNotIn("Wait later", first["advice"])
+
+    def test_no_stream_is_busy_while_a_gpu_is_idle(self) -> None:
+        """654 gaps of 477 us on average, of work that had been launched: what they wait for was not recorded."""
+        self.of_shared("kineto/sampled_rank0_of128.json.gz")
+        self.assertIn("it waited for something that is not in this trace, such as work of another GPU or process, or records are missing",
+                      " ".join(self.report_md.split()))
+        self.assertNotIn("waited for another stream", self.report_md)
+
+    def test_a_host_that_is_slow_as_a_whole(self) -> None:
+        """603 long gaps, 309 of 341 ms in operators that launch: there is no single thing to move to another thread."""
+        self.of_shared("kineto/a100_nccl_rank0_of2.json.gz")
+        first = self.found["findings"][0]
+        self.assertEqual(first["id"], "host-work")
+        self.assertIn("for 309.4 ms of it the host was in operators of the framework", [e["text"] for e in first["evidence"]])
+        self.assertIn("The host launches more slowly than the GPU works", first["advice"])
+
+    def test_stacks_slow_the_host(self) -> None:
+        self.of_shared("kineto/h100_bert_small.json.gz")
+        self.assertIn("python-stacks", [c["id"] for c in self.found["cautions"]])
+        self.assertIn("1,385 Python calls were recorded too (with_stack), which slows the host", self.report_md)
+
+    def test_stacks_do_not_matter_where_the_gpu_does_not_wait(self) -> None:
+        self.of_shared("kineto/mi300_vllm_decode_graph.json.gz")
+        self.assertEqual(self.found["cautions"], [])
 
     def test_two_gpus_are_not_one_clock(self) -> None:
         text = self.of_shared("nsys/h100_2gpu_fastvideo_train_before.sqlite.gz")

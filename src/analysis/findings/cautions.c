@@ -39,6 +39,11 @@ void lpo_findings_cautions(struct lpo_findings_work *w)
         add(w, LPO_CAUTION_OUTSIDE, LPO_FACT_SHARE, (double)(c->outside.ns - c->adopted.ns) / all);
         lpo_findings_name_outside(w, &w->out->cautions.at[w->out->cautions.len - 1], c->total.ns);
     }
+    /* the profiler of PyTorch itself says that stacks cost time, and that is the host's */
+    if (w->critical && (w->trace->python.len || w->trace->python_unread) &&
+        (double)w->critical->idle[LPO_IDLE_HOST].ns > 0.05 * (double)w->critical->span_ns)
+        add(w, LPO_CAUTION_STACKS, LPO_FACT_LAUNCHES,
+            (double)(w->trace->python.len + w->trace->python_unread));
     if (w->trace->dropped)
         add(w, LPO_CAUTION_LOST, LPO_FACT_LOST, (double)w->trace->dropped);
 }

@@ -43,7 +43,7 @@ static const char *const caution_ids[LPO_CAUTION_KINDS] = {
     [LPO_CAUTION_NOISE] = "too-noisy",      [LPO_CAUTION_SHORT] = "too-short",
     [LPO_CAUTION_FEW] = "few-kernels",      [LPO_CAUTION_NO_LAUNCH] = "no-launch-records",
     [LPO_CAUTION_UNKNOWN] = "idle-unknown", [LPO_CAUTION_OUTSIDE] = "outside-regions",
-    [LPO_CAUTION_LOST] = "records-lost",
+    [LPO_CAUTION_LOST] = "records-lost",    [LPO_CAUTION_STACKS] = "python-stacks",
 };
 
 const char *lpo_findings_id(enum lpo_finding_kind kind)
@@ -132,6 +132,15 @@ static bool was_submitted(const struct lpo_trace *t, const struct lpo_wall_gap *
            !(c->start_ns <= l->start_ns && l->end_ns <= c->end_ns);
 }
 
+/* The same in the gap: the call began when the work had been launched. */
+static bool was_launched(const struct lpo_trace *t, const struct lpo_wall_gap *g)
+{
+    uint32_t launch = t->gpu_ops.at[g->op].launch;
+
+    return launch != LPO_NONE && g->call != LPO_NONE &&
+           t->launches.at[launch].end_ns <= t->calls.at[g->call].start_ns;
+}
+
 static void collect_gap(void *ctx, uint16_t device, const struct lpo_wall_gap *g)
 {
     const struct gaps_of *to = ctx;
@@ -139,6 +148,7 @@ static void collect_gap(void *ctx, uint16_t device, const struct lpo_wall_gap *g
 
     if (blocked && was_submitted(to->trace, g)) {
         to->out->submitted_ns += device == to->out->device ? g->ns : 0;
+        to->out->submitted_gaps += device == to->out->device;
         return;
     }
     /* the host is not the cause of the others, and most gaps of a busy GPU are such */
@@ -147,6 +157,7 @@ static void collect_gap(void *ctx, uint16_t device, const struct lpo_wall_gap *g
     lpo_vec_push(to->all,
                  ((struct lpo_findings_gap){ .ns = g->ns,
                                              .op = g->op,
+                                             .launched = blocked && was_launched(to->trace, g),
                                              .blocked_in = blocked && g->call != LPO_NONE
                                                                ? to->trace->calls.at[g->call].name
                                                                : LPO_NONE }));

@@ -55,25 +55,28 @@ enum lpo_caution_kind {
     LPO_CAUTION_UNKNOWN,   /* idle time without a cause */
     LPO_CAUTION_OUTSIDE,   /* work outside every region */
     LPO_CAUTION_LOST,      /* the source lost records */
+    LPO_CAUTION_STACKS,    /* Python calls were recorded, and the GPU waits for the host */
     LPO_CAUTION_KINDS
 };
 
 /* What a number of a finding means. */
 enum lpo_fact {
-    LPO_FACT_IDLE_NS,     /* idle time of the critical device */
-    LPO_FACT_GAPS,        /* stretches of it */
-    LPO_FACT_LONGEST_NS,  /* the longest of them */
-    LPO_FACT_IN_CALL,     /* name: the call */
-    LPO_FACT_IN_OPERATOR, /* name: innermost on the host; value: idle time in which it was */
-    LPO_FACT_IN_PYTHON,   /* the same of Python functions */
-    LPO_FACT_CALLED_ONCE, /* the region: first calls cannot be told apart there */
-    LPO_FACT_COMPILED,    /* torch.compile is used already */
-    LPO_FACT_GRAPHS,      /* kernels that came from CUDA graphs already */
-    LPO_FACT_HIDES_NS,    /* all computing, where it is too short to hide them */
-    LPO_FACT_FEW_RANKS,   /* GPUs that were recorded; most of those that communicate were not */
-    LPO_FACT_ALL_NS,      /* the same, hidden time too */
-    LPO_FACT_KERNEL,      /* name: the kernel with most of that time; value: its time */
-    LPO_FACT_EXPOSED_NS,  /* communication or copies that nothing covered */
+    LPO_FACT_IDLE_NS,      /* idle time of the critical device */
+    LPO_FACT_GAPS,         /* stretches of it */
+    LPO_FACT_LONGEST_NS,   /* the longest of them */
+    LPO_FACT_IN_CALL,      /* name: the call */
+    LPO_FACT_IN_OPERATOR,  /* name: innermost on the host; value: idle time in which it was */
+    LPO_FACT_IN_PYTHON,    /* the same of Python functions */
+    LPO_FACT_IN_FRAMEWORK, /* value: idle time in which it was in any operator of the framework */
+    LPO_FACT_LAUNCHED_NS,  /* idle time whose next work had been launched before the call began */
+    LPO_FACT_CALLED_ONCE,  /* the region: first calls cannot be told apart there */
+    LPO_FACT_COMPILED,     /* torch.compile is used already */
+    LPO_FACT_GRAPHS,       /* kernels that came from CUDA graphs already */
+    LPO_FACT_HIDES_NS,     /* all computing, where it is too short to hide them */
+    LPO_FACT_FEW_RANKS,    /* GPUs that were recorded; most of those that communicate were not */
+    LPO_FACT_ALL_NS,       /* the same, hidden time too */
+    LPO_FACT_KERNEL,       /* name: the kernel with most of that time; value: its time */
+    LPO_FACT_EXPOSED_NS,   /* communication or copies that nothing covered */
     LPO_FACT_BYTES_TO_DEVICE,
     LPO_FACT_BYTES_TO_HOST,
     LPO_FACT_BYTES_ON_DEVICE,
@@ -194,6 +197,7 @@ struct lpo_findings {
     /* of it: idle in which the host was blocked in a call, but the next work had been submitted
      * before, as between the kernels of a CUDA graph. No finding counts it. */
     int64_t submitted_ns;
+    uint64_t submitted_gaps;
     bool kernels_judged; /* counters or limits say whether kernels could be faster */
     double noise;        /* variation between repeats, 0 … ; 0: not known */
 };

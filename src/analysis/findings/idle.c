@@ -16,12 +16,14 @@ enum {
     SHORT_GAP_NS = 200000,     /* longer: the host did not launch kernel after kernel */
     SMALL_RESULT_BYTES = 4096, /* a token, a flag, a size */
     LEAST_RESULTS = 8,         /* fewer small results are no habit */
+    MANY_GAPS = 20,            /* fewer long ones are looked at one by one */
 };
 
 struct bucket {
     enum lpo_finding_kind kind;
     uint32_t call; /* name id; LPO_NONE: no single one */
     int64_t ns, longest_ns;
+    int64_t launched_ns; /* of ns: the next work had been launched before the host was blocked */
     uint32_t longest_op; /* that ends the first of the longest: row of gpu_ops */
     uint64_t gaps;
 };
@@ -213,6 +215,7 @@ static void put(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong, bo
         b->longest_op = g->op;
     }
     b->ns += g->counted_ns;
+    b->launched_ns += g->launched ? g->counted_ns : 0;
     b->gaps++;
 }
 
@@ -314,6 +317,22 @@ static void add_main_name(const struct sorter *s, struct lpo_finding *f, uint32_
         lpo_findings_fact_name(f, fact, (double)best->ns, best->name);
 }
 
+/* The host is late again and again, and inside operators that do nothing but launch: it is slow as
+ * a whole, and no single thing that it does is at fault. */
+static void add_framework(const struct sorter *s, struct lpo_finding *f, uint32_t bucket)
+{
+    const struct bucket *b = &s->buckets.at[bucket];
+    const struct frame_sums *sums = &s->operators;
+    int64_t ns = 0;
+
+    for (size_t i = 0; i < sums->all.len; i++)
+        if (sums->all.at[i].bucket == bucket &&
+            strstr(lpo_trace_text(s->w->trace, sums->all.at[i].name), "::"))
+            ns += sums->all.at[i].ns;
+    if (b->gaps >= MANY_GAPS && ns > b->ns / 2)
+        lpo_findings_fact(f, LPO_FACT_IN_FRAMEWORK, (double)ns);
+}
+
 /* The one that most of the idle time was counted as. */
 static void add_first_call(struct lpo_finding *f, const lpo_first_calls *all)
 {
@@ -377,6 +396,10 @@ static void make(const struct sorter *s, uint32_t bucket)
         lpo_findings_fact(f, LPO_FACT_NEW_KERNELS, (double)s->new_gaps);
     add_main_name(s, f, bucket, &s->operators, LPO_FACT_IN_OPERATOR);
     add_main_name(s, f, bucket, &s->python, LPO_FACT_IN_PYTHON);
+    if (b->kind == LPO_FINDING_BLOCKED && b->launched_ns > b->ns / 2)
+        lpo_findings_fact(f, LPO_FACT_LAUNCHED_NS, (double)b->launched_ns);
+    if (b->kind == LPO_FINDING_HOST_WORK)
+        add_framework(s, f, bucket);
     if (b->kind == LPO_FINDING_LAUNCH_BOUND)
         add_remedies(s->w, f);
     if (b->kind == LPO_FINDING_HOST_WORK && was_called_once(s->w->a->tree, f->node))

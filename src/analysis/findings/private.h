@@ -33,6 +33,7 @@ struct lpo_findings_gap {
     int64_t ns;
     int64_t counted_ns; /* of it: what the finding counts */
     uint32_t op;        /* that ends it, with its start: row of gpu_ops */
+    bool launched;      /* that one had been launched before the host was blocked */
     union {
         uint32_t blocked_in; /* until a finding is chosen: name of the call, LPO_NONE: none */
         uint32_t bucket;     /* from then on */

@@ -34,6 +34,10 @@ static const struct {
     [LPO_FACT_IN_CALL] = { NULL, NONE },
     [LPO_FACT_IN_OPERATOR] = { "for %v of it the host was in %n", NS },
     [LPO_FACT_IN_PYTHON] = { "for %v of it the host was at %n", NS },
+    [LPO_FACT_IN_FRAMEWORK] = { "for %v of it the host was in operators of the framework", NS },
+    [LPO_FACT_LAUNCHED_NS] = { "for %v of it the next work had been launched before that call "
+                               "began",
+                               NS },
     [LPO_FACT_CALLED_ONCE] = { "that region was called once, so what only a first call costs is in "
                                "it",
                                NONE },

@@ -6,6 +6,7 @@
 #include "analysis/findings/findings.h"
 #include "analysis/limits/limits.h"
 #include "analysis/wall/steady.h"
+#include "analysis/wall/timeline.h"
 #include "analysis/wall/wall.h"
 #include "region/tree.h"
 #include "report/findings/findings.h"
@@ -85,6 +86,8 @@ static const struct {
     [LPO_CAUTION_OUTSIDE] = { "%s of the GPU time belongs to no marked region",
                               ": mark those parts of the program too." },
     [LPO_CAUTION_LOST] = { "The profiler lost %s records." },
+    [LPO_CAUTION_STACKS] = { "%s Python calls were recorded too (with_stack), which slows the "
+                             "host: without that, the GPU waits for it less than here." },
 };
 
 static const char *keep(const struct lpo_finding_words *w, const struct lpo_str *s)
@@ -170,6 +173,12 @@ static const char *special_advice(const struct lpo_finding_words *w, const struc
                    ? "Copy from pinned host memory, or copy less."
                    : "Copy from pinned host memory, on another stream while the GPU computes, or "
                      "copy less.";
+    case LPO_FACT_LAUNCHED_NS:
+        return "The call waits for the same thing as the GPU, and that is not in this trace: begin "
+               "the capture earlier, and look at other processes and other GPUs.";
+    case LPO_FACT_IN_FRAMEWORK:
+        return "The host launches more slowly than the GPU works: CUDA graphs, torch.compile or "
+               "larger batches; see also whether the CPU is busy with other things.";
     case LPO_FACT_GRAPHS:
         return "Launch less: put more of the work into CUDA graphs, or use larger batches.";
     case LPO_FACT_COMPILED:
@@ -318,20 +327,31 @@ const char *lpo_report_finding_kernels(const struct lpo_finding_words *w)
 const char *lpo_report_finding_queued(const struct lpo_finding_words *w)
 {
     const struct lpo_wall_device *d;
+    uint64_t gaps;
     int64_t ns;
 
     if (!w->findings->any_device)
         return NULL;
     d = &lpo_analysis_steady(w->s->analysis)->wall->devices.at[0];
     ns = d->idle[LPO_IDLE_QUEUED].ns + w->findings->submitted_ns;
-    if (ns < d->span_ns / 20)
+    gaps = d->idle[LPO_IDLE_QUEUED].count + w->findings->submitted_gaps;
+    if (ns < d->span_ns / 20 || !gaps)
         return NULL;
-    return lpo_arena_printf(
-        w->arena,
-        "For %s (%s) the GPU was idle although its next work had been launched: "
-        "it waited for another stream, an event or the GPU itself. No finding "
-        "counts that.",
-        duration(w, (double)ns), percent(w, (double)ns / (double)d->span_ns));
+    if (ns / (int64_t)gaps < LPO_DEPENDENCY_NS)
+        return lpo_arena_printf(w->arena,
+                                "For %s (%s) the GPU was idle although its next work had been "
+                                "launched, for %s on average: a GPU needs a few microseconds from "
+                                "one operation to the next. Fewer and larger kernels need less of "
+                                "that. No finding counts it.",
+                                duration(w, (double)ns),
+                                percent(w, (double)ns / (double)d->span_ns),
+                                duration(w, (double)(ns / (int64_t)gaps)));
+    return lpo_arena_printf(w->arena,
+                            "For %s (%s) the GPU was idle although its next work had been "
+                            "launched, and none of its streams was busy: it waited for something "
+                            "that is not in this trace, such as work of another GPU or "
+                            "process, or records are missing. No finding counts that.",
+                            duration(w, (double)ns), percent(w, (double)ns / (double)d->span_ns));
 }
 
 /* "the GPU"; of several, which: "GPU 0 of rank 3, the one of 8 with the longest span,". */
