@@ -137,6 +137,7 @@ static const struct {
     { "tensorrt_llm", "TensorRT-LLM" },
     { "XlaModule", "JAX (XLA)" },
     { "TSL:", "JAX (XLA)" },
+    { "PJRT_", "JAX (XLA)" },
     { "deepspeed/", "DeepSpeed" },
     { "megatron/", "Megatron" },
     { "transformers/", "Transformers" },

@@ -20,6 +20,7 @@ static void add(struct lpo_findings_work *w, enum lpo_caution_kind kind, enum lp
 void lpo_findings_cautions(struct lpo_findings_work *w)
 {
     const struct lpo_coverage *c = &lpo_analysis_steady(w->a)->all->coverage;
+    uint64_t python = w->trace->python.len + w->trace->python_unread;
     double all = (double)c->total.ns, limit = w->d && w->d->max_cv > 0 ? w->d->max_cv : 0.05;
 
     if (w->out->noise > limit)
@@ -40,10 +41,9 @@ void lpo_findings_cautions(struct lpo_findings_work *w)
         lpo_findings_name_outside(w, &w->out->cautions.at[w->out->cautions.len - 1], c->total.ns);
     }
     /* the profiler of PyTorch itself says that stacks cost time, and that is the host's */
-    if (w->critical && (w->trace->python.len || w->trace->python_unread) &&
+    if (w->critical && python >= w->trace->gpu_ops.len && python > 0 &&
         (double)w->critical->idle[LPO_IDLE_HOST].ns > 0.05 * (double)w->critical->span_ns)
-        add(w, LPO_CAUTION_STACKS, LPO_FACT_LAUNCHES,
-            (double)(w->trace->python.len + w->trace->python_unread));
+        add(w, LPO_CAUTION_STACKS, LPO_FACT_LAUNCHES, (double)python);
     if (w->trace->dropped)
         add(w, LPO_CAUTION_LOST, LPO_FACT_LOST, (double)w->trace->dropped);
 }

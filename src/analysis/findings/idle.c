@@ -317,19 +317,27 @@ static void add_main_name(const struct sorter *s, struct lpo_finding *f, uint32_
         lpo_findings_fact_name(f, fact, (double)best->ns, best->name);
 }
 
+/* "aten::mm", "autograd::engine::…", "AddmmBackward0" */
+static bool is_framework(const char *operator)
+{
+    return strstr(operator, "::") || strstr(operator, "Backward");
+}
+
 /* The host is late again and again, and inside operators that do nothing but launch: it is slow as
  * a whole, and no single thing that it does is at fault. */
 static void add_framework(const struct sorter *s, struct lpo_finding *f, uint32_t bucket)
 {
     const struct bucket *b = &s->buckets.at[bucket];
     const struct frame_sums *sums = &s->operators;
-    int64_t ns = 0;
+    int64_t ns = 0, most = 0;
 
     for (size_t i = 0; i < sums->all.len; i++)
         if (sums->all.at[i].bucket == bucket &&
-            strstr(lpo_trace_text(s->w->trace, sums->all.at[i].name), "::"))
+            is_framework(lpo_trace_text(s->w->trace, sums->all.at[i].name))) {
             ns += sums->all.at[i].ns;
-    if (b->gaps >= MANY_GAPS && ns > b->ns / 2)
+            most = sums->all.at[i].ns > most ? sums->all.at[i].ns : most;
+        }
+    if (b->gaps >= MANY_GAPS && ns > b->ns / 2 && most <= b->ns / 2)
         lpo_findings_fact(f, LPO_FACT_IN_FRAMEWORK, (double)ns);
 }
 
@@ -402,7 +410,8 @@ static void make(const struct sorter *s, uint32_t bucket)
         add_framework(s, f, bucket);
     if (b->kind == LPO_FINDING_LAUNCH_BOUND)
         add_remedies(s->w, f);
-    if (b->kind == LPO_FINDING_HOST_WORK && was_called_once(s->w->a->tree, f->node))
+    if ((b->kind == LPO_FINDING_HOST_WORK || b->kind == LPO_FINDING_ALLOCATOR) &&
+        was_called_once(s->w->a->tree, f->node))
         lpo_findings_fact(f, LPO_FACT_CALLED_ONCE, 0);
 }
 

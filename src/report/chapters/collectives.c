@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Collectives": by kind and size, how long, how exposed, how fast; and behind which
  * kernels their time is hidden. */
-#include "analysis/wall/collectives.h"
+#include <string.h>
+
 #include "analysis/analysis.h"
+#include "analysis/wall/collectives.h"
 #include "region/tree.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
@@ -140,9 +142,13 @@ void lpo_report_chapter_collectives(struct lpo_doc *doc, const struct lpo_rundir
                       sizes ? "Of all GPUs together. Exposed: no kernel that computes ran beside "
                               "it. Bus bandwidth is that of nccl-tests; kernels also wait for the "
                               "other ranks, so the links were at least that fast."
-                            : "Of all GPUs together. Exposed: no kernel that computes ran beside "
-                              "it. The trace does not say how large the messages were; newer "
-                              "versions of PyTorch record it.");
+                      : strstr(s->what, "PyTorch")
+                          ? "Of all GPUs together. Exposed: no kernel that computes ran beside "
+                            "it. The trace does not say how large the messages were; newer "
+                            "versions of PyTorch record it."
+                          : "Of all GPUs together. Exposed: no kernel that computes ran beside "
+                            "it. The trace does not say how large the messages were; the PyTorch "
+                            "profiler records it.");
     t = lpo_doc_table(doc, "collectives", "", columns, COUNT(columns));
     for (size_t i = 0; i < c->rows.len && i < d->top; i++)
         add_row(t, s->trace, &c->rows.at[i]);

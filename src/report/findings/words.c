@@ -18,6 +18,8 @@
 #include "util/str.h"
 #include "util/units.h"
 
+enum { MOST_NAMES = 20000 }; /* that are looked through for signs of a framework */
+
 /* %s in a title is the name of the finding: the call. */
 static const struct {
     const char *title, *advice;
@@ -26,7 +28,7 @@ static const struct {
                               "Wait later or not at all: launch the next work before the call, use "
                               "events or asynchronous copies, and fetch results in groups." },
     [LPO_FINDING_LAUNCH_BOUND] = { "The GPU waits for the next launch in gaps of up to 200 us",
-                                   "Launch less: CUDA graphs, torch.compile or larger batches." },
+                                   NULL }, /* launch_less */
     [LPO_FINDING_HOST_WORK] = { "The GPU waits for the host in gaps of more than 200 us",
                                 "Find out what the launching thread does there; do it on another "
                                 "thread, do it while the GPU is busy, or not at all." },
@@ -45,8 +47,7 @@ static const struct {
     [LPO_FINDING_COPIES] = { "Copies are exposed: nothing is computed meanwhile",
                              "Copy less, or copy on another stream while the GPU computes." },
     [LPO_FINDING_SMALL_KERNELS] = { "Runs of short kernels could be one kernel each",
-                                    "Fuse them: torch.compile, a fused kernel of a library, or one "
-                                    "of your own." },
+                                    NULL }, /* fuse */
     [LPO_FINDING_TAIL] = { "The last wave of blocks leaves part of the GPU idle",
                            "Choose a grid that fills whole waves: another tile size, split the "
                            "work differently, or a persistent kernel." },
@@ -86,8 +87,8 @@ static const struct {
     [LPO_CAUTION_OUTSIDE] = { "%s of the GPU time belongs to no marked region",
                               ": mark those parts of the program too." },
     [LPO_CAUTION_LOST] = { "The profiler lost %s records." },
-    [LPO_CAUTION_STACKS] = { "%s Python calls were recorded too (with_stack), which slows the "
-                             "host: without that, the GPU waits for it less than here." },
+    [LPO_CAUTION_STACKS] = { "%s Python calls were recorded too, as with_stack does, which slows "
+                             "the host: without that, the GPU waits for it less than here." },
 };
 
 static const char *keep(const struct lpo_finding_words *w, const struct lpo_str *s)
@@ -125,6 +126,42 @@ const char *lpo_report_finding_title(const struct lpo_finding_words *w, const st
                 : title;
 }
 
+enum framework { TORCH, JAX, NO_FRAMEWORK, FRAMEWORKS };
+
+/* Where the advice depends on what the program is written with. */
+static const char *const launch_less[FRAMEWORKS] = {
+    [TORCH] = "Launch less: CUDA graphs, torch.compile or larger batches.",
+    [JAX] = "Launch less: more of the program in one jitted function (lax.scan over steps), or "
+            "larger batches.",
+    [NO_FRAMEWORK] = "Launch less: CUDA graphs, fused kernels or larger batches.",
+};
+static const char *const fuse[FRAMEWORKS] = {
+    [TORCH] = "Fuse them: torch.compile, a fused kernel of a library, or one of your own.",
+    [JAX] = "Fuse them: more of the program in one jitted function, or a kernel of your own.",
+    [NO_FRAMEWORK] = "Fuse them: a fused kernel of a library, or one of your own.",
+};
+
+static bool any_name(const struct lpo_trace *t, const char *a, const char *b)
+{
+    for (uint32_t i = 0; i < lpo_trace_name_count(t) && i < MOST_NAMES; i++)
+        if (strstr(lpo_trace_text(t, i), a) || strstr(lpo_trace_text(t, i), b))
+            return true;
+    return false;
+}
+
+static enum framework framework_of(const struct lpo_finding_words *w)
+{
+    const struct lpo_trace *t = w ? w->s->analysis->trace : NULL;
+
+    if (!t)
+        return TORCH;
+    if (any_name(t, "XlaModule", "PJRT_") || any_name(t, "TSL:", "PjitFunction"))
+        return JAX;
+    return (w->s->what && strstr(w->s->what, "PyTorch")) || any_name(t, "aten::", "at::native::")
+               ? TORCH
+               : NO_FRAMEWORK;
+}
+
 /* Of host work, where the evidence says what most of it is. */
 static const char known_work[] =
     "Do that on another thread, do it while the GPU is busy, or not at all.";
@@ -136,6 +173,21 @@ static bool pinned_helps(const struct lpo_finding *f, bool most_is_pageable)
         if (f->evidence[i].fact == LPO_FACT_PINNED_SAVES_NS)
             return f->evidence[i].value >= (double)f->saving_ns / 10;
     return most_is_pageable;
+}
+
+/* Of host work, by the operator that has most of it; NULL: it does not ask for other advice. */
+static const char *operator_advice(const struct lpo_finding_words *w, const char *operator)
+{
+    if (strstr(operator, "DataLoader"))
+        return "Load data ahead of time: worker processes (num_workers) and prefetching.";
+    if (lpo_str_starts(operator, "aten::"))
+        return "See what that operator does on the host: plans that a library makes for each new "
+               "input shape are a usual reason. Fixed shapes or another backend avoid them.";
+    if (framework_of(w) == JAX)
+        return "The host takes long to start each jitted function: put more of the program into "
+               "one (lax.scan over steps), and do not wait for its results in between.";
+    /* an operator of the framework belongs where it is */
+    return strstr(operator, "::") || strstr(operator, "Backward") ? NULL : known_work;
 }
 
 static bool has_fact(const struct lpo_finding *f, enum lpo_fact fact)
@@ -188,11 +240,8 @@ static const char *special_advice(const struct lpo_finding_words *w, const struc
         return "Launch less: CUDA graphs (mode=\"reduce-overhead\" of torch.compile) or larger "
                "batches.";
     case LPO_FACT_IN_OPERATOR:
-        if (most && strstr(name(w, e->name), "DataLoader"))
-            return "Load data ahead of time: worker processes (num_workers) and prefetching.";
-        return most && f->kind == LPO_FINDING_HOST_WORK && !strstr(name(w, e->name), "::")
-                   ? known_work /* an operator of the framework belongs where it is */
-                   : NULL;
+        return most && f->kind == LPO_FINDING_HOST_WORK ? operator_advice(w, name(w, e->name))
+                                                        : NULL;
     case LPO_FACT_IN_PYTHON:
         return most && f->kind == LPO_FINDING_HOST_WORK ? known_work : NULL;
     default:
@@ -209,6 +258,10 @@ const char *lpo_report_finding_advice(const struct lpo_finding_words *w,
         if (advice)
             return advice;
     }
+    if (f->kind == LPO_FINDING_LAUNCH_BOUND)
+        return launch_less[framework_of(w)];
+    if (f->kind == LPO_FINDING_SMALL_KERNELS)
+        return fuse[framework_of(w)];
     return words[f->kind].advice;
 }
 

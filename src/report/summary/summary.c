@@ -159,23 +159,43 @@ static void add_uncovered(struct summary *t)
                           percent(t, c->no_launch.ns, c->total.ns), duration(t, c->no_launch.ns));
 }
 
+static int64_t shown_ns(const struct summary *t, const struct lpo_fold_row *r)
+{
+    return t->gpu ? r->sum.all.ns + r->sum.copies.ns : r->sum.host_ns;
+}
+
+/* Of the rows that were not shown yet: the one that takes longest, copies included. NULL: none. */
+static const struct lpo_fold_row *longest_part(const struct summary *t,
+                                               const struct lpo_fold_row *const *had, size_t nhad)
+{
+    const struct lpo_fold_row *best = NULL;
+
+    for (size_t i = 0; i < t->fold->rows.len; i++) {
+        const struct lpo_fold_row *r = &t->fold->rows.at[i];
+        bool fresh = is_shown(t, r) && (!best || shown_ns(t, r) > shown_ns(t, best));
+
+        for (size_t k = 0; k < nhad && fresh; k++)
+            fresh = had[k] != r;
+        if (fresh)
+            best = r;
+    }
+    return best;
+}
+
 static void add_regions(struct summary *t)
 {
     int64_t whole = t->gpu ? t->all->coverage.total.ns + copies_ns(t) : 0;
-    size_t shown = 0;
+    const struct lpo_fold_row *shown[ROWS], *r;
 
     for (size_t i = 0; !t->gpu && i < t->fold->rows.len; i++)
         if (is_shown(t, &t->fold->rows.at[i]))
             whole += t->fold->rows.at[i].sum.host_ns;
-    for (size_t i = 0; i < t->fold->rows.len && shown < ROWS; i++) {
-        const struct lpo_fold_row *r = &t->fold->rows.at[i];
-        int64_t ns = t->gpu ? r->sum.all.ns + r->sum.copies.ns : r->sum.host_ns;
-
-        if (!is_shown(t, r) || ns < whole / 100) /* "0 %" says nothing */
-            continue;
-        lpo_doc_paragraph(t->doc, "- The part called \"%s\" takes %s of it (%s).", r->path,
-                          percent(t, ns, whole), duration(t, ns));
-        shown++;
+    for (size_t n = 0; n < ROWS && (r = longest_part(t, shown, n)); n++) {
+        if (shown_ns(t, r) < whole / 100) /* "0 %" says nothing */
+            break;
+        shown[n] = r;
+        lpo_doc_paragraph(t->doc, "- The part called \"%s\" takes %s of it (%s).", r->name,
+                          percent(t, shown_ns(t, r), whole), duration(t, shown_ns(t, r)));
     }
     add_uncovered(t);
 }
