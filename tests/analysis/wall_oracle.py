@@ -22,6 +22,9 @@ import tempfile
 from collections import defaultdict, namedtuple
 from decimal import ROUND_HALF_UP, Decimal
 
+sys.dont_write_bytecode = True
+import random_program  # noqa: E402
+
 Work = namedtuple("Work", "kind name scope start end launch")  # launch: key of Trace.launches or None
 Call = namedtuple("Call", "name thread start end")
 KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set", "memcpy": "copy", "memset": "set"}
@@ -341,14 +344,14 @@ def random_ranks(rng, folder):
     return paths
 
 
-def check_random(count, make):
+def check_random(count, make, check=compare):
     """Until `count` traces were compared: those about which the definition is silent are not counted."""
-    rng, made = random.Random(15), 0
+    rng, made = random.Random(os.environ.get("WALL_SEED", "15")), 0
     for i in range(100 * count):
         with tempfile.TemporaryDirectory() as d:
             paths = make(rng, d)
             try:
-                found = compare(*paths)
+                found = check(*paths)
             except Silent:
                 continue
             if found:
@@ -368,6 +371,31 @@ def nsys_file(rng, folder):
     return [path]
 
 
+def program_files(rng, folder):
+    """One simulated program, as both sources write it."""
+    program = random_program.Program(rng)
+    paths = [os.path.join(folder, name) for name in ("trace.json", "trace.sqlite")]
+    with open(paths[0], "w") as f:
+        f.write(random_program.kineto(program))
+    random_program.nsys(program, paths[1])
+    return paths
+
+
+def compare_both(*paths):
+    """Each source with the definitions, and the two with each other."""
+    lines = [f"{os.path.basename(p)}: {line}" for p in paths for line in compare(p)]
+    walls = []
+    for p in paths:
+        rows = sorted(lpo_report(p)["wall"], key=lambda r: r["scope"])
+        for r in rows:  # one of them is on a clock of its own, and of equal calls either may come first
+            r.pop("longest_gaps"), r.pop("start_ns")
+            r["blocked_calls"].sort(key=lambda c: (-c["idle_ns"], c["name"]))
+        walls.append(rows)
+    if not lines and walls[0] != walls[1]:
+        lines.append(f"the two sources differ: {walls}")
+    return lines
+
+
 def main():
     root = os.environ.get("LPO_SOURCE_ROOT", ".")
     shared = os.path.join(root, "..", "shared", "data")
@@ -382,6 +410,7 @@ def main():
     count = int(os.environ.get("WALL_RANDOM", "100"))
     checks.append(("random traces of Kineto, one rank or several", lambda: check_random(count, random_ranks)))
     checks.append(("random exports of nsys", lambda: check_random(count, nsys_file)))
+    checks.append(("simulated programs, as Kineto and as nsys", lambda: check_random(max(count // 4, 1), program_files, compare_both)))
     print(f"1..{len(checks)}")
     bad = 0
     for n, (name, check) in enumerate(checks, 1):
