@@ -47,7 +47,12 @@ static bool has(const struct lpo_json *classes, const char *name)
  * names that no library has were taken out and 17 labels put right, 287 of 299 (96.0 %). "sixth" is
  * taken from published profiles as they stand, mostly of unusual engines (121 of functions in no
  * list): 150 of 166 (90.4 %), and all 45 whose function was in a list. "seventh" is everyday names
- * again, after all of these changes: 118 of 121 (97.5 %). */
+ * again, after all of these changes: 118 of 121 (97.5 %).
+ *
+ * classes-real.json has names that stand in public traces, logs and sources of 2025 and 2026,
+ * mostly of new engines (CuTe DSL, trtllm-gen, AITER, RTP-LLM, Blackwell), labelled before the
+ * rules were asked. "eighth": 158 of 176 at first sight (89.8 %), 161 with three labels put right;
+ * then the rules were mended. */
 static const struct floor_case {
     const char *name, *file, *list;
     bool sure_only;
@@ -79,6 +84,7 @@ static const struct floor_case {
     { "more of them", "classes-fourth.json", "fifth", false, 297, 299 },
     { "profiles of unusual engines", "classes-fourth.json", "sixth", false, 158, 166 },
     { "everyday names, last", "classes-fourth.json", "seventh", false, 120, 121 },
+    { "names of new engines", "classes-real.json", "eighth", false, 173, 176 },
 };
 
 static void check_floor(void **state)

@@ -102,6 +102,9 @@ static const struct lpo_class_rule cutlass_functors[] = {
       "void cutlass::device_kernel<natten::cuda::fna_hopper::FnaForwardKernel<int> >(int)" },
     { "_mla_", LPO_CLASS_ATTENTION, NULL,
       "void cutlass::device_kernel<cutlass::Sm100MlaKernel<int> >(int)" },
+    { "deltarule", LPO_CLASS_ATTENTION, NULL,
+      "void cutlass::device_kernel<flat::kernel::FlatKernelTmaWarpSpecializedDeltaRule<int> "
+      ">(int)" },
     { "fprop", LPO_CLASS_CONVOLUTION, NULL,
       "void "
       "cutlass_cudnn_infer::Kernel<cutlass_tensorop_s1688fprop_optimized_tf32_128x128_16x4_nhwc_"
