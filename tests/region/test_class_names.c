@@ -52,7 +52,8 @@ static bool has(const struct lpo_json *classes, const char *name)
  * classes-real.json has names that stand in public traces, logs and sources of 2025 and 2026,
  * mostly of new engines (CuTe DSL, trtllm-gen, AITER, RTP-LLM, Blackwell), labelled before the
  * rules were asked. "eighth": 158 of 176 at first sight (89.8 %), 161 with three labels put right;
- * then the rules were mended. */
+ * then the rules were mended. "ninth" came after them: 135 of 143 (94.4 %); seven of the eight
+ * misses were products whose weights are "repacked". */
 static const struct floor_case {
     const char *name, *file, *list;
     bool sure_only;
@@ -85,6 +86,7 @@ static const struct floor_case {
     { "profiles of unusual engines", "classes-fourth.json", "sixth", false, 158, 166 },
     { "everyday names, last", "classes-fourth.json", "seventh", false, 120, 121 },
     { "names of new engines", "classes-real.json", "eighth", false, 173, 176 },
+    { "more of them", "classes-real.json", "ninth", false, 142, 143 },
 };
 
 static void check_floor(void **state)

@@ -146,7 +146,7 @@ static const struct lpo_class_rule functions[] = {
       "timestep_embedding_f32(float const*, float*, int, int, int)" },
     { "fp16toq_", LPO_CLASS_QUANTIZE, NULL, "void fp16_to_q_kv_paged_kernel<4>(half const*)" },
     { "^_q_to_fp16", LPO_CLASS_QUANTIZE, NULL, "void q_to_fp16_kv_paged_kernel<4>(half*)" },
-    { "repack", LPO_CLASS_COPY, NULL,
+    { "repack_", LPO_CLASS_COPY, NULL,
       "void marlin::gptq_marlin_repack_kernel<256, 4, false>(unsigned int const*)" },
     { "gemma", LPO_CLASS_NORM, "norm",
       "void flashinfer::norm::GemmaRMSNormKernel<8u, c10::Half>(int)" },
