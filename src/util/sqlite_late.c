@@ -38,7 +38,8 @@
       (sqlite3 * db,                                                                               \
        int (*f)(void *, int, const char *, const char *, const char *, const char *), void *ctx),  \
       (db, f, ctx))                                                                                \
-    X(int, step, (sqlite3_stmt * s), (s))
+    X(int, step, (sqlite3_stmt * s), (s))                                                          \
+    X(int, vfs_register, (sqlite3_vfs * vfs, int chosen), (vfs, chosen))
 
 #define POINTER(result, name, parameters, arguments) result(*name) parameters;
 static struct {
@@ -49,6 +50,7 @@ static struct {
     int (*finalize)(sqlite3_stmt *);
     int (*open_v2)(const char *, sqlite3 **, int, const char *);
     void (*progress_handler)(sqlite3 *, int, int (*)(void *), void *);
+    sqlite3_vfs *(*vfs_find)(const char *);
 } api;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -70,7 +72,8 @@ static void load(void)
              find(lib, "sqlite3_errmsg", &api.errmsg) &&
              find(lib, "sqlite3_finalize", &api.finalize) &&
              find(lib, "sqlite3_open_v2", &api.open_v2) &&
-             find(lib, "sqlite3_progress_handler", &api.progress_handler);
+             find(lib, "sqlite3_progress_handler", &api.progress_handler) &&
+             find(lib, "sqlite3_vfs_find", &api.vfs_find);
     if (!loaded)
         snprintf(why_not, sizeof why_not, "SQLite cannot be loaded (Debian: libsqlite3-0): %s",
                  dlerror());
@@ -83,7 +86,14 @@ static void load(void)
     }
 FUNCTIONS(PASS_ON)
 
-/* The first call of all. Without a database the others are not called, but for the three below. */
+/* This or the next is the first call of all. Without a database the others are not called, but for
+ * the three below. */
+sqlite3_vfs *sqlite3_vfs_find(const char *name)
+{
+    pthread_once(&once, load);
+    return loaded ? api.vfs_find(name) : NULL;
+}
+
 int sqlite3_open_v2(const char *path, sqlite3 **out, int flags, const char *vfs)
 {
     pthread_once(&once, load);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "trace/nsys/stale_disk.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/budget.h"
@@ -155,7 +156,7 @@ static int open_db(struct lpo_nsys *db, struct lpo_err *err)
         db->bytes = (uint64_t)st.st_size;
     if (sqlite3_open_v2(lpo_str_text(&uri), &db->db,
                         SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
-                        NULL) != SQLITE_OK)
+                        lpo_nsys_stale_disk()) != SQLITE_OK)
         return lpo_fail(err, LPO_E_IO, "SQLite cannot open it: %s", sqlite3_errmsg(db->db));
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     set_bounds(db);
