@@ -4,7 +4,6 @@
 apart; two jobs at the same moment. What is there is reported, what is lost is said, nothing hangs, nothing is overwritten. Prints TAP."""
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -14,64 +13,15 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..")]
 import tap  # noqa: E402
-from launch import VARIABLES  # noqa: E402
-from lpo_case import LPO, LpoCase  # noqa: E402
+from bad_disk_case import BUILD, CLIENT, LAUNCH, LIMIT, PRELOAD, WORDS, BadDiskCase, some  # noqa: E402
+from lpo_case import LPO  # noqa: E402
 
-BUILD = os.environ["LPO_BUILD_ROOT"]
-CLIENT = os.path.join(BUILD, "tests", "collect", "nvtx_client")
 FAKE_NVML = os.path.join(BUILD, "tests", "pipeline", "fake_nvml.so")
-LAUNCH = [sys.executable, os.path.join(HERE, "launch.py")]
-WORDS = ["workload=command", "pipeline.direct_inference.enable=false", "pipeline.torch_profiler.enable=false",
-         "pipeline.static_analysis.enable=false", "pipeline.counters.enable=false", "hydra.run.dir=shared/run"]
-# The library is no part of the sanitizers, and comes before them.
-PRELOAD = {"LD_PRELOAD": os.environ["LPO_BAD_DISK_LIBRARY"], "ASAN_OPTIONS": "verify_asan_link_order=0"}
-LIMIT = 110  # seconds in which every job of this file must have ended, whatever its disk does
+ONE_STAGE = [*WORDS, "pipeline.torch_profiler.enable=false"]
 
 
-def some(*rows: str, short: int = 1) -> tuple[str, ...]:
-    """`make test` takes the first; `make torture` all."""
-    return rows if os.environ.get("LPO_TORTURE") == "long" else rows[:short]
-
-
-class BadDisk(LpoCase):
-    def setUp(self) -> None:
-        super().setUp()
-        for names in VARIABLES.values():
-            for name in names:
-                os.environ.pop(name, None)
-        self.shared = os.path.join(self.cwd, "shared")
-        os.mkdir(self.shared)
-        self.run_dir = os.path.join(self.shared, "run")
-
-    def start(self, env: dict[str, str], *words: str, rank: int | None = None, count: int = 3, job: str = "1",
-              program: list[str] | None = None, launcher: tuple[str, ...] = ()) -> subprocess.Popen:
-        """`env` is for one rank, or for all."""
-        exports = " ".join(f"{k}='{v}'" for k, v in (PRELOAD | {"LPO_BAD_DISK": self.shared} | env).items())
-        script = f'{"" if rank is None else f"[ $RANK != {rank} ] || "}export {exports}; exec "$@"'
-        return subprocess.Popen([*LAUNCH, *launcher, "torchrun", str(count), "sh", "-c", script, "sh", LPO, "run", *WORDS, *words, "--",
-                                 *(program or [CLIENT, "plain"])], cwd=self.cwd, text=True, env=os.environ | {"LPO_JOB_ID": job},
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
-
-    def end(self, job: subprocess.Popen) -> str:
-        try:
-            output = job.communicate(timeout=LIMIT)[0]
-        except subprocess.TimeoutExpired:
-            job.kill()
-            self.fail("it hangs")
-        self.assertNotIn("Sanitizer", output)
-        self.assertNotIn("runtime error", output)
-        return output
-
-    def traces(self) -> list[str]:
-        return sorted(n for n in os.listdir(self.path("native")) if n.endswith(".lpot"))
-
-    def decode_calls(self) -> int:
-        done = self.lpo("regions", "--json", *(self.path("native", n) for n in self.traces()))
-        return next(r["visits"] for r in json.loads(done.stdout)["scopes"][0]["regions"] if r["path"] == "decode")
-
-    def again(self) -> None:
-        self.tearDown()
-        self.setUp()
+class BadDisk(BadDiskCase):
+    words = ONE_STAGE
 
     def test_a_disk_that_loses_no_more_than_time(self) -> None:
         """Slow, or with a handle that is stale now and then: everything is there in the end, and exact."""
@@ -91,10 +41,10 @@ class BadDisk(LpoCase):
 
     def test_every_stage_that_writes(self) -> None:
         """The built-in model with its stages inside lpo, beside it and around the program, on two machines of one rank. The collector in the
-        program writes fewer blocks than 31: it gives up at the first that fails, which other tests are about."""
+        program tries again what it could not write."""
         words = ["run.repeats=1", "run.warmup=0", "infer.max_new_tokens=2", "infer.prompt_tokens=4", "model.layers=1", "workload.toy.cuda=false",
                  "pipeline.counters.enable=false", "pipeline.nvml.enable=true", "pipeline.nvml.interval_ms=20", "hydra.run.dir=shared/run"]
-        for rules in some("write:ESTALE:31,rename:ESTALE:5,mkdir:ESTALE:3,fsync:ESTALE:4", "open:ESTALE:7,stat:ESTALE:11", "read:ESTALE:5,list:ESTALE:2"):
+        for rules in some("write:ESTALE:9,rename:ESTALE:5,mkdir:ESTALE:3,fsync:ESTALE:4", "open:ESTALE:7,stat:ESTALE:11", "read:ESTALE:5,list:ESTALE:2"):
             with self.subTest(rules):
                 self.again()
                 env = PRELOAD | {"LPO_BAD_DISK": self.shared, "LPO_BAD_DISK_RULES": rules, "LPO_NVML": FAKE_NVML, "FAKE_NVML": "", "LPO_JOB_ID": "1"}
@@ -108,6 +58,16 @@ class BadDisk(LpoCase):
                 self.assertEqual(self.stage("native")["notes"], [])
                 self.has("report.md", "report.json", "report.html", "static_analysis/static_compute.md", "ranks/rank1/nvml/samples.csv",
                          "workload/direct_inference/metrics.json")
+
+    def test_the_output_of_the_program_is_kept(self) -> None:
+        """Each second write finds a stale handle while the program runs."""
+        bad = os.path.join(self.cwd, "bad")
+        lines = "for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 0.05; done"
+        program = ["sh", "-c", f"unset LD_PRELOAD; touch {bad}; {lines}; rm {bad}; exec {CLIENT} plain"]
+        job = self.start({"LPO_BAD_DISK_RULES": "write:ESTALE:2", "LPO_BAD_DISK_WHEN": bad}, count=1, program=program)
+        output = self.end(job)
+        self.assertEqual((job.returncode, self.stage("native")["notes"]), (0, []), output)
+        self.assertEqual(self.text("workload", "native", "stdout.log"), "".join(f"line {i}\n" for i in range(1, 9)))
 
     def test_a_disk_that_fills_up_while_the_program_runs(self) -> None:
         """Each program makes the file that makes the disk bad, so no trace can be begun after that."""
@@ -194,7 +154,7 @@ class BadDisk(LpoCase):
         env = PRELOAD | {"LPO_BAD_DISK": os.path.join(self.run_dir, "native"), "LPO_BAD_DISK_RULES": "write:ENOSPC", "LPO_BAD_DISK_WHEN": bad}
         exports = " ".join(f"{k}='{v}'" for k, v in env.items())
         inner = f'[ "$RANK" != 1 ] || export {exports}; {script}'
-        done = subprocess.run([LPO, "run", *WORDS, "--", *LAUNCH, "torchrun", "3", "sh", "-c", inner], cwd=self.cwd, text=True, capture_output=True,
+        done = subprocess.run([LPO, "run", *ONE_STAGE, "--", *LAUNCH, "torchrun", "3", "sh", "-c", inner], cwd=self.cwd, text=True, capture_output=True,
                               timeout=LIMIT)
         output = done.stdout + done.stderr
         self.assertEqual(sorted(n for n in os.listdir(self.cwd) if n.startswith("ended.")), ["ended.0", "ended.1", "ended.2"], output)

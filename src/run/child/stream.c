@@ -11,34 +11,57 @@
 #include "util/stale.h"
 #include "util/str.h"
 
-void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit)
+/* Never through a link that lies there; /proc/self/fd is our own way to a file without name. */
+static int open_file(const struct lpo_stream *s, const char *path, int how)
 {
     unsigned tries = 0;
+    int fd;
 
+    do
+        fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | how | (s->as_it_is ? 0 : O_NOFOLLOW),
+                  0666);
+    while (fd < 0 && lpo_stale_retry(errno, &tries));
+    return fd;
+}
+
+void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit)
+{
     *s = (struct lpo_stream){ .fd = fd, .file_fd = -1, .limit = limit };
     fcntl(fd, F_SETFL, O_NONBLOCK); /* two streams, one thread: neither may block the other */
     if (!path)
         return;
-    /* Never through a link that lies there; /proc/self/fd is our own way to a file without name. */
     s->as_it_is = lpo_str_starts(path, "/proc/self/fd/");
-    do
-        s->file_fd = open(path,
-                          O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC |
-                              (s->as_it_is ? 0 : O_NOFOLLOW),
-                          0666);
-    while (s->file_fd < 0 && lpo_stale_retry(errno, &tries));
+    lpo_str_add(&s->path, path);
+    s->file_fd = open_file(s, path, O_CREAT | O_TRUNC);
     if (s->file_fd < 0)
         s->disk_errno = errno;
 }
 
+/* The handle is stale: the name leads to the file, which goes on where it ended. */
+static bool get_again(struct lpo_stream *s, int error, unsigned *tries)
+{
+    int fd;
+
+    if (!lpo_stale_retry(error, tries))
+        return false;
+    fd = open_file(s, lpo_str_text(&s->path), 0);
+    if (fd >= 0) {
+        close(s->file_fd);
+        s->file_fd = fd;
+    }
+    return true;
+}
+
 static void put(struct lpo_stream *s, const char *bytes, size_t len)
 {
+    unsigned tries = 0;
+
     if (s->echo && len)
         s->echo(s->echo_ctx, s->is_stderr, bytes, len);
     while (len > 0) {
         ssize_t n = write(s->file_fd, bytes, len);
 
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && (errno == EINTR || get_again(s, errno, &tries)))
             continue;
         if (n < 0) {
             s->disk_errno = errno;
@@ -139,6 +162,7 @@ void lpo_run_stream_close(struct lpo_stream *s)
     if (s->file_fd >= 0 && s->held.len)
         put_masked(s, "", 0, true);
     lpo_str_free(&s->held);
+    lpo_str_free(&s->path);
     if (s->file_fd >= 0 && close(s->file_fd) < 0 && !s->disk_errno)
         s->disk_errno = errno;
     if (s->line_len) {

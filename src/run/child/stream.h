@@ -20,6 +20,7 @@ struct lpo_stream {
     void *echo_ctx;
     bool is_stderr;
     struct lpo_str held; /* may be the beginning of a secret */
+    struct lpo_str path; /* of the file */
     uint64_t bytes, lost, limit;
     int disk_errno;      /* why something is missing */
     char last_line[200]; /* printable; what the program printed last */
