@@ -26,6 +26,7 @@ struct lpoc_records {
     uint64_t last_start, last_node;
     uint32_t last_corr;
     uint64_t in_block;
+    bool fresh; /* the block stands for itself: records before it are lost */
     struct lpoc_shapes shapes;
 };
 
@@ -54,21 +55,27 @@ void lpoc_buffer_request(struct lpoc_records *r, uint8_t **buffer, size_t *size)
         lpoc_count(r->gpu->owner, LPOT_COUNT_BUFFERS_REFUSED, 1);
 }
 
-/* Definitions first: a reader that meets a cut file must know every name that it meets. */
-static void write_out(struct lpoc_records *r)
+/* Definitions first: a reader that meets a cut file must know every name that it meets. Where the
+ * disk may come back, `wait` leaves what there is room for. */
+static void write_out(struct lpoc_records *r, bool wait)
 {
     struct lpoc *c = r->gpu->owner;
+    unsigned kind = c->ring.on || r->fresh ? LPOT_GPU_FRESH : LPOT_GPU;
+    bool filed;
 
     if (!r->used)
         return;
-    lpoc_write_defs(c);
-    if (lpoc_block(c, c->ring.on ? LPOT_GPU_FRESH : LPOT_GPU, 0, r->sequence, r->out, r->used) < 0)
-        lpoc_count(c, LPOT_COUNT_GPU_LOST, r->in_block);
-    else
+    filed = lpoc_write_defs(c) == 0 && lpoc_block(c, kind, 0, r->sequence, r->out, r->used) == 0;
+    if (!filed && wait && r->used <= OUT_BYTES / 2 && lpoc_file_may_recover(&c->file))
+        return;
+    if (filed)
         r->sequence++;
+    else
+        lpoc_count(c, LPOT_COUNT_GPU_LOST, r->in_block);
     r->used = 0;
     r->in_block = 0;
-    if (c->ring.on) { /* the next block stands for itself */
+    r->fresh = !filed;
+    if (c->ring.on || r->fresh) { /* the next block stands for itself */
         r->last_start = r->last_node = 0;
         r->last_corr = 0;
         lpoc_shapes_forget(&r->shapes);
@@ -79,7 +86,7 @@ static void write_out(struct lpoc_records *r)
 static uint8_t *begin(struct lpoc_records *r)
 {
     if (r->used + RECORD_MAX > OUT_BYTES)
-        write_out(r);
+        write_out(r, false);
     return r->out + r->used;
 }
 
@@ -268,7 +275,7 @@ static void take(struct lpoc_records *r, const struct cupti_record *record)
     /* A block must not end between a shape and the record that uses it where it stands for itself.
      */
     if (r->used + 4 * RECORD_MAX > OUT_BYTES)
-        write_out(r);
+        write_out(r, false);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].kind == record->kind) {
             if (!is_outside(r, i, record))
@@ -291,10 +298,17 @@ void lpoc_buffer_complete(struct lpoc_records *r, void *context, uint32_t stream
     lpoc_lock(&r->lock);
     while (valid && api->next_record(buffer, valid, &record) == CUPTI_OK)
         take(r, record);
-    write_out(r);
+    write_out(r, true);
     lpoc_unlock(&r->lock);
     if (api->dropped_records && api->dropped_records(context, stream, &dropped) == CUPTI_OK &&
         dropped)
         lpoc_count(r->gpu->owner, LPOT_COUNT_CUPTI_DROPPED, dropped);
     lpoc_pool_give(&r->pool, buffer, valid);
+}
+
+void lpoc_records_finish(struct lpoc_records *r)
+{
+    lpoc_lock(&r->lock);
+    write_out(r, false);
+    lpoc_unlock(&r->lock);
 }

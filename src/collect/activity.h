@@ -18,3 +18,5 @@ struct lpoc_records *lpoc_records_create(struct lpoc_gpu *gpu); /* NULL: no memo
 void lpoc_buffer_request(struct lpoc_records *r, uint8_t **buffer, size_t *size);
 void lpoc_buffer_complete(struct lpoc_records *r, void *context, uint32_t stream, uint8_t *buffer,
                           size_t size, size_t valid);
+/* At the end of the process: what waits for the disk is written now, or lost. */
+void lpoc_records_finish(struct lpoc_records *r);

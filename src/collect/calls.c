@@ -120,13 +120,18 @@ int lpoc_calls_write(struct lpoc_thread *t)
         p = lpoc_put_v(p, call->count);
         last = call->start;
     }
-    lpoc_write_defs(t->owner);
-    if (lpoc_block(t->owner, LPOT_CALLS, t->number, c->sequence, c->block, (size_t)(p - c->block)) <
-        0) {
-        lpoc_count(t->owner, LPOT_COUNT_EVENTS_LOST, end - c->flushed);
+    if (lpoc_write_defs(t->owner) < 0 || lpoc_block(t->owner, LPOT_CALLS, t->number, c->sequence,
+                                                    c->block, (size_t)(p - c->block)) < 0)
         return -1;
-    }
     c->sequence++;
     c->flushed = end;
     return 0;
+}
+
+void lpoc_calls_lose(struct lpoc_thread *t)
+{
+    uint32_t end = __atomic_load_n(&t->calls.committed, __ATOMIC_ACQUIRE);
+
+    lpoc_count(t->owner, LPOT_COUNT_EVENTS_LOST, end - t->calls.flushed);
+    t->calls.flushed = end;
 }

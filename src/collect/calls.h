@@ -47,3 +47,5 @@ void lpoc_queries_over(struct lpoc_thread *t);
 /* Writes what was committed as one block. The caller holds `writing`. -1: it could not be written.
  */
 int lpoc_calls_write(struct lpoc_thread *t);
+/* What could not be written is counted, and not tried again. The caller holds `writing`. */
+void lpoc_calls_lose(struct lpoc_thread *t);

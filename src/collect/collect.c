@@ -6,9 +6,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "collect/activity.h"
 #include "collect/encode.h"
+#include "collect/gpu.h"
 #include "collect/guard.h"
 #include "collect/mem.h"
 #include "collect/thread.h"
@@ -119,11 +122,52 @@ static void tell_lpo(const struct lpoc *c, int failure)
     close(fd);
 }
 
+/* A disk may fail once and be well again a moment later; most failures are for good. */
+static bool try_again(int failure, unsigned *tries)
+{
+    static const struct timespec pause = { 0, 20000000 };
+
+    if ((failure != EIO && failure != ESTALE && failure != EAGAIN && failure != ENOSPC) ||
+        ++*tries > 4)
+        return false;
+    nanosleep(&pause, NULL);
+    return true;
+}
+
+static int open_patiently(struct lpoc *c, const struct lpoc_place *place)
+{
+    unsigned tries = 0;
+    int failure;
+
+    do
+        failure = lpoc_file_open(&c->file, place, (uint64_t)c->knobs.max_mb << 20);
+    while (failure && try_again(failure, &tries));
+    return failure;
+}
+
+/* Without the facts, the clock among them, the file cannot be read; without the space for the last
+ * words it may not say what it lacks. */
+static void write_first_blocks(struct lpoc *c, pid_t forked_from)
+{
+    struct lpoc_moment now;
+    unsigned tries = 0;
+
+    do {
+        lpoc_file_hurry(&c->file);
+        c->facts = 0;
+        lpoc_write_first_facts(c, forked_from);
+    } while (lpoc_file_may_recover(&c->file) && try_again(EIO, &tries));
+    do {
+        lpoc_file_hurry(&c->file);
+        now = lpoc_clock_now(&c->clock);
+    } while (lpoc_file_reserve(&c->file, &now) < 0 && lpoc_file_may_recover(&c->file) &&
+             try_again(EIO, &tries));
+}
+
 static bool open_file(struct lpoc *c, pid_t forked_from)
 {
     const struct lpoc_place place = { c->knobs.dir, c->rank.rank, forked_from != 0 };
-    int failure = lpoc_file_open(&c->file, &place, (uint64_t)c->knobs.max_mb << 20);
-    struct lpoc_moment now;
+    int failure = open_patiently(c, &place);
 
     if (failure) {
         if (forked_from)
@@ -138,9 +182,7 @@ static bool open_file(struct lpoc *c, pid_t forked_from)
     c->defs.written = 0;
     c->defs.inherited = forked_from ? c->defs.used : 0;
     c->defs.sequence = 0;
-    lpoc_write_first_facts(c, forked_from);
-    now = lpoc_clock_now(&c->clock);
-    lpoc_file_reserve(&c->file, &now);
+    write_first_blocks(c, forked_from);
     return true;
 }
 
@@ -192,25 +234,61 @@ static size_t put_totals(const struct lpoc *c, uint8_t *bytes)
     return (size_t)(p - bytes);
 }
 
-/* Nothing can be appended any more: why, and the totals so far, in the reserved space. */
+static void note_end(struct note *n, int failure)
+{
+    const char *const parts[] = { "the trace ends early: ", failure_text(failure),
+                                  "; what the program did after this is not recorded", NULL };
+
+    make_note(n, failure == LPOC_AT_LIMIT ? LPOT_NOTE_SIZE_LIMIT : LPOT_NOTE_WRITE_FAILED, 0,
+              parts);
+}
+
+/* The disk failed and came back. */
+static void note_gap(struct note *n, const struct lpoc_troubles *t)
+{
+    char ms[24];
+    const char *const parts[] = { "for ",
+                                  ms,
+                                  " ms in all nothing could be written: ",
+                                  failure_text(t->why),
+                                  "; some of what the program did then is not recorded",
+                                  NULL };
+
+    ms[lpoc_put_decimal(ms, (int64_t)(t->ns / 1000000))] = 0;
+    make_note(n, LPOT_NOTE_WRITE_FAILED, 0, parts);
+}
+
+static bool has_losses(const struct lpoc *c)
+{
+    return __atomic_load_n(&c->counters[LPOT_COUNT_EVENTS_LOST], __ATOMIC_RELAXED) ||
+           __atomic_load_n(&c->counters[LPOT_COUNT_GPU_LOST], __ATOMIC_RELAXED);
+}
+
+/* Nothing can be appended now, or could for a while: why, and the totals so far, in the reserved
+ * space. They replace those of an earlier time. */
 static void write_last_words(struct lpoc *c)
 {
     struct lpoc_moment now = lpoc_clock_now(&c->clock);
     uint8_t totals[LPOC_COUNTERS * (LPOC_VARINT_MAX + 1)];
     struct note n = { 0 };
-    int failure = c->file.failure;
-    const char *const parts[] = { "the trace ends early: ", failure_text(failure),
-                                  "; what the program did after this is not recorded", NULL };
+    struct lpoc_troubles troubles;
     struct lpoc_block blocks[] = {
         { .kind = LPOT_FOOTER, .payload = totals },
         { .kind = LPOT_NOTE, .payload = n.bytes },
     };
+    int failure;
 
-    make_note(&n, failure == LPOC_AT_LIMIT ? LPOT_NOTE_SIZE_LIMIT : LPOT_NOTE_WRITE_FAILED, 0,
-              parts);
+    lpoc_lock(&c->file.lock);
+    failure = c->file.failure;
+    troubles = c->file.troubles;
+    lpoc_unlock(&c->file.lock);
+    if (failure)
+        note_end(&n, failure);
+    else
+        note_gap(&n, &troubles);
     blocks[0].len = put_totals(c, totals);
     blocks[1].len = n.len;
-    lpoc_file_last_words(&c->file, &now, blocks, 2);
+    lpoc_file_last_words(&c->file, &now, blocks, failure || has_losses(c) ? 2 : 1);
 }
 
 static void note_clock_step(struct lpoc *c, int64_t step_ns)
@@ -251,7 +329,8 @@ int lpoc_block(struct lpoc *c, unsigned kind, uint32_t stream, uint32_t sequence
     lpoc_guard();
     now = lpoc_clock_now(&c->clock);
     rc = is_kept(c, kind) ? lpoc_ring_put(c, &now, &b) : lpoc_file_block(&c->file, &now, &b);
-    if (rc < 0 && !__atomic_exchange_n(&c->file.explained, true, __ATOMIC_RELAXED))
+    if (!is_kept(c, kind) &&
+        __atomic_exchange_n(&c->file.explained, rc < 0, __ATOMIC_RELAXED) != (rc < 0))
         write_last_words(c);
     step = lpoc_clock_step(&c->clock, &now);
     if (step)
@@ -260,7 +339,7 @@ int lpoc_block(struct lpoc *c, unsigned kind, uint32_t stream, uint32_t sequence
     return rc;
 }
 
-void lpoc_write_defs(struct lpoc *c)
+int lpoc_write_defs(struct lpoc *c)
 {
     const uint8_t *at;
     size_t len;
@@ -273,6 +352,7 @@ void lpoc_write_defs(struct lpoc *c)
         c->defs.written += len;
     }
     lpoc_unlock(&c->lock);
+    return len ? -1 : 0;
 }
 
 /* Pages of its own, as the calling thread's stack may be small. */
@@ -303,9 +383,33 @@ void lpoc_note(struct lpoc *c, unsigned code, uint64_t count, const char *fmt, .
     lpoc_unmap(r, sizeof *r);
 }
 
-void lpoc_finish(struct lpoc *c, bool exits)
+static bool had_troubles(struct lpoc *c)
+{
+    bool had;
+
+    lpoc_lock(&c->file.lock);
+    had = c->file.troubles.count != 0;
+    lpoc_unlock(&c->file.lock);
+    return had;
+}
+
+static void write_totals(struct lpoc *c, bool exits)
 {
     uint8_t totals[LPOC_COUNTERS * (LPOC_VARINT_MAX + 1)];
+    uint32_t sequence = lpoc_next(&c->footers);
+    unsigned tries = 0;
+
+    while (lpoc_block(c, LPOT_FOOTER, 0, sequence, totals, put_totals(c, totals)) < 0) {
+        if (!exits || !lpoc_file_may_recover(&c->file) || !try_again(EIO, &tries)) {
+            write_last_words(c);
+            return;
+        }
+        lpoc_file_hurry(&c->file);
+    }
+}
+
+void lpoc_finish(struct lpoc *c, bool exits)
+{
     uintptr_t busy = lpoc_tls.busy;
 
     /* A child of vfork that exits shares this memory, and must not end its parent's trace. */
@@ -319,12 +423,16 @@ void lpoc_finish(struct lpoc *c, bool exits)
         c->counters[LPOT_COUNT_EXIT] = 1;
         lpoc_control_end(c);
     }
+    lpoc_file_hurry(&c->file);
     for (struct lpoc_thread *t = __atomic_load_n(&c->threads, __ATOMIC_ACQUIRE); t; t = t->next)
-        lpoc_thread_write_committed(t);
+        lpoc_thread_write_committed(t, exits);
+    if (exits && c->gpu)
+        lpoc_records_finish(c->gpu->records);
     lpoc_write_defs(c);
     lpoc_window_finish(c, exits);
-    if (lpoc_block(c, LPOT_FOOTER, 0, lpoc_next(&c->footers), totals, put_totals(c, totals)) < 0)
-        write_last_words(c);
+    if (had_troubles(c))
+        write_last_words(c); /* with the losses of this moment */
+    write_totals(c, exits);
     lpoc_tls.busy = busy;
     lpoc_unguard();
 }
@@ -338,6 +446,7 @@ void lpoc_forked(struct lpoc *c, bool inside)
     lpoc_file_forked(&c->file);
     memset(c->counters, 0, sizeof c->counters);
     c->sampler_stop = NULL;
+    c->orphans = 0;
     c->control.name[0] = 0; /* the thread that listens is the parent's */
     c->gpu = NULL;          /* CUDA does not survive a fork, and neither does our view of it */
     c->gpu_waits = false;

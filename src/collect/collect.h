@@ -42,6 +42,7 @@ struct lpoc {
     struct lpoc_defs defs;
     struct lpoc_thread *threads; /* all ever made; only grows; atomic head */
     uint32_t nthreads;
+    uint32_t orphans;  /* places of threads that ended while the disk failed; atomic */
     pthread_key_t key; /* its destructor writes the buffer of a thread that ends */
     bool has_key;
     uint64_t last_range;              /* start/end ids; atomic */
@@ -65,12 +66,13 @@ bool lpoc_ready(struct lpoc *c);
 enum { LPOC_KERNEL_NAME_MAX = 32 << 10 };
 uint32_t lpoc_kernel_name(struct lpoc *c, const char *name);
 
-/* Every block is written by this. -1: it was not, and the caller counts
- * what it lost; the first time, the last words of the file say why. */
+/* Every block is written by this. -1: it was not, and the caller keeps it or counts what it lost;
+ * the last words of the file say why, until the disk is back. */
 int lpoc_block(struct lpoc *c, unsigned kind, uint32_t stream, uint32_t sequence,
                const void *payload, size_t len);
-/* Definitions that are new since the last block. Takes the lock. */
-void lpoc_write_defs(struct lpoc *c);
+/* Definitions that are new since the last block. Takes the lock. -1: not all are in the file, and
+ * no block that uses them may be written. */
+int lpoc_write_defs(struct lpoc *c);
 /* facts.c: of the process, as the first block of its file; and (key, value) pairs of text. */
 void lpoc_write_first_facts(struct lpoc *c, pid_t forked_from);
 void lpoc_write_facts(struct lpoc *c, const char *const (*pairs)[2], unsigned count);

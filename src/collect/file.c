@@ -18,6 +18,12 @@
 #include "util/crc32c.h"
 
 enum { NAMES_TRIED = 1000, FD_LEAST = 64 };
+enum { PAUSE_FIRST_NS = 10000000, PAUSE_MOST_NS = 1000000000 }; /* between tries of a bad disk */
+
+static void set_failure(struct lpoc_file *f, int failure)
+{
+    __atomic_store_n(&f->failure, failure, __ATOMIC_RELAXED);
+}
 
 /* By hand: printf takes more stack than a signal handler may have. The first name of a rank, try 0,
  * has no pid in it. */
@@ -78,6 +84,7 @@ static bool same_file(const struct lpoc_file *f, int fd)
 {
     struct stat st;
 
+    errno = 0;
     return fstat(fd, &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino;
 }
 
@@ -132,7 +139,9 @@ static void settle(struct lpoc_file *f, int fd, const struct stat *st, uint64_t 
     f->bytes = LPOT_PREAMBLE_BYTES;
     f->limit = limit_bytes;
     f->reserve_at = 0;
-    f->failure = 0;
+    f->troubles = (struct lpoc_troubles){ 0 };
+    f->torn_at = f->torn_end = 0;
+    set_failure(f, 0);
     f->explained = false;
     f->pid = getpid();
     if (!f->mark)
@@ -154,7 +163,7 @@ int lpoc_file_open(struct lpoc_file *f, const struct lpoc_place *place, uint64_t
 
     preamble[8] = LPOT_MAJOR;
     preamble[10] = LPOT_MINOR;
-    f->failure = EBADF;
+    set_failure(f, LPOC_NOT_OURS);
     mkdir(place->dir, 0777); /* the usual answer is EEXIST */
     fd = open_fresh(f, place);
     if (fd < 0)
@@ -176,7 +185,7 @@ int lpoc_file_open(struct lpoc_file *f, const struct lpoc_place *place, uint64_t
 void lpoc_file_forked(struct lpoc_file *f)
 {
     pthread_mutex_init(&f->lock, NULL);
-    f->failure = EBADF;
+    set_failure(f, LPOC_NOT_OURS);
 }
 
 /* Someone closed it behind our back: get it again by name, if it is still there. */
@@ -186,6 +195,8 @@ static int fd_of(struct lpoc_file *f)
 
     if (f->fd >= 0 && same_file(f, f->fd))
         return f->fd;
+    if (f->fd >= 0 && errno == ESTALE)
+        close(f->fd);
     again = open(f->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
     if (again >= 0 && !same_file(f, again)) {
         close(again);
@@ -235,8 +246,26 @@ static void put_header(uint8_t *head, const struct lpoc_moment *now, const struc
     put32(head + 12, lpo_crc32c(crc, b->payload, b->len));
 }
 
+/* Cuts off what was left of a block by an earlier try. 0 or an errno. */
+static int mend(struct lpoc_file *f, int fd)
+{
+    struct stat st;
+
+    if (!f->torn_end)
+        return 0;
+    if (fstat(fd, &st) < 0)
+        return errno;
+    if (st.st_size != f->torn_end) /* a forked child has written after it */
+        return LPOC_NOT_OURS;
+    if (ftruncate(fd, f->torn_at) < 0)
+        return errno;
+    f->torn_at = f->torn_end = 0;
+    return 0;
+}
+
 /* Appends a block; what was written of one that does not fit is cut off again. 0 or an errno. */
-static int append(int fd, const struct lpoc_moment *now, const struct lpoc_block *b)
+static int append(struct lpoc_file *f, int fd, const struct lpoc_moment *now,
+                  const struct lpoc_block *b)
 {
     uint8_t head[LPOT_HEADER_BYTES];
     struct iovec io[2] = { { head, sizeof head }, { (void *)(uintptr_t)b->payload, b->len } };
@@ -247,36 +276,89 @@ static int append(int fd, const struct lpoc_moment *now, const struct lpoc_block
     put_header(head, now, b);
     failure = write_all(fd, io, b->len ? 2 : 1, sizeof head + b->len, &written);
     if (failure && written && fstat(fd, &st) == 0 && (size_t)st.st_size >= written &&
-        ftruncate(fd, st.st_size - (off_t)written) < 0)
-        return failure; /* the reader ignores what is not a whole block */
+        ftruncate(fd, st.st_size - (off_t)written) < 0) {
+        f->torn_at = st.st_size - (off_t)written; /* the reader would stop there */
+        f->torn_end = st.st_size;
+    }
     return failure;
+}
+
+static int try_block(struct lpoc_file *f, const struct lpoc_moment *now, const struct lpoc_block *b)
+{
+    int failure, fd;
+
+    if (!fits(f, LPOT_HEADER_BYTES + b->len, b->kind == LPOT_FOOTER || b->kind == LPOT_NOTE))
+        return LPOC_AT_LIMIT;
+    fd = fd_of(f);
+    if (fd < 0)
+        return EBADF;
+    failure = mend(f, fd);
+    return failure ? failure : append(f, fd, now, b);
+}
+
+static bool is_for_good(int failure)
+{
+    return failure == LPOC_AT_LIMIT || failure == LPOC_NOT_OURS;
+}
+
+/* What a try has shown, and when to try again. */
+static void judge(struct lpoc_file *f, uint64_t now_ns, int failure)
+{
+    struct lpoc_troubles *t = &f->troubles;
+
+    if (failure && !f->failure) {
+        t->from_ns = now_ns;
+        t->why = t->count ? t->why : failure;
+        t->pause_ns = 0;
+    } else if (!failure && f->failure) {
+        t->count++;
+        t->ns += now_ns > t->from_ns ? now_ns - t->from_ns : 0;
+    }
+    if (failure) {
+        t->pause_ns = t->pause_ns ? t->pause_ns * 2 : PAUSE_FIRST_NS;
+        if (t->pause_ns > PAUSE_MOST_NS)
+            t->pause_ns = PAUSE_MOST_NS;
+        t->again_ns = now_ns + t->pause_ns;
+    }
+    set_failure(f, failure);
 }
 
 int lpoc_file_block(struct lpoc_file *f, const struct lpoc_moment *now, const struct lpoc_block *b)
 {
-    size_t total = LPOT_HEADER_BYTES + b->len;
-    int fd, rc = -1;
+    int rc = -1;
 
     lpoc_lock(&f->lock);
-    if (f->failure || b->len > LPOT_PAYLOAD_MAX)
-        ;
-    else if (!fits(f, total, b->kind == LPOT_FOOTER || b->kind == LPOT_NOTE))
-        f->failure = LPOC_AT_LIMIT;
-    else if ((fd = fd_of(f)) < 0)
-        f->failure = EBADF;
-    else if ((f->failure = append(fd, now, b)) == 0) {
-        f->bytes += total;
-        rc = 0;
+    if (b->len <= LPOT_PAYLOAD_MAX && !is_for_good(f->failure) &&
+        (!f->failure || now->steady_ns >= f->troubles.again_ns)) {
+        judge(f, now->steady_ns, try_block(f, now, b));
+        if (!f->failure) {
+            f->bytes += LPOT_HEADER_BYTES + b->len;
+            rc = 0;
+        }
     }
     lpoc_unlock(&f->lock);
     return rc;
+}
+
+bool lpoc_file_may_recover(const struct lpoc_file *f)
+{
+    int failure = __atomic_load_n(&f->failure, __ATOMIC_RELAXED);
+
+    return failure && !is_for_good(failure);
+}
+
+void lpoc_file_hurry(struct lpoc_file *f)
+{
+    lpoc_lock(&f->lock);
+    f->troubles.again_ns = 0;
+    lpoc_unlock(&f->lock);
 }
 
 void lpoc_file_in_parent(struct lpoc_file *f, const struct lpoc_moment *now,
                          const struct lpoc_block *b)
 {
     if (f->fd >= 0 && same_file(f, f->fd)) {
-        append(f->fd, now, b);
+        append(f, f->fd, now, b);
         close(f->fd);
     }
     f->fd = -1;

@@ -4,7 +4,9 @@
  * Before each write the descriptor is checked to be still ours: programs close descriptors they
  * did not open, and the number may by then belong to their own file. A block that could be
  * written only in part (the disk is full) is cut off again, so that the file ends with a whole
- * one. Space for the last words, a note and the totals, is reserved at the start of the file: they
+ * one. After a failure the disk is tried again, first soon and then once a second: its trouble may
+ * be short, and the streams go on with blocks that stand for themselves (THREAD_FRESH, GPU_FRESH).
+ * Space for the last words, a note and the totals, is reserved at the start of the file: they
  * are written over a block that is there already, which takes no new space. */
 #pragma once
 
@@ -17,23 +19,34 @@
 #include "collect/clock.h"
 #include "collect/knobs.h"
 
-/* struct lpoc_file.failure, beside errno values: the limit of the user or of the process. */
-enum { LPOC_AT_LIMIT = -1 };
+/* struct lpoc_file.failure, beside errno values. Both are for good: the limit of the user or of the
+ * process; not the file of this process. */
+enum { LPOC_AT_LIMIT = -1, LPOC_NOT_OURS = -2 };
+
+/* The times that a disk could not be written to, and came back. */
+struct lpoc_troubles {
+    uint64_t count, ns;          /* ended ones */
+    uint64_t from_ns;            /* of the one that lasts; steady time */
+    uint64_t pause_ns, again_ns; /* nothing is tried until then */
+    int why;                     /* errno of the first */
+};
 
 struct lpoc_file {
     pthread_mutex_t lock; /* all below */
     int fd;               /* -1: not open */
-    int failure;          /* why nothing more is appended: a stream with a hole cannot be read */
+    int failure;          /* atomic: why nothing is appended now; 0: all is well */
     bool explained;       /* atomic: the last words say so */
     char path[LPOC_PATH_MAX];
     dev_t dev;
     ino_t ino;
-    uint64_t bytes;      /* written so far */
-    uint64_t limit;      /* stop here; 0: no limit */
-    uint64_t reserve_at; /* where the block for the last words is; 0: there is none */
-    pid_t pid;           /* who opened it */
-    uint32_t *mark;      /* 1 in the memory that opened the file, 0 in a copy of it; may be NULL */
-    uint8_t *scratch;    /* LPOC_RESERVE bytes */
+    struct lpoc_troubles troubles;
+    off_t torn_at, torn_end; /* a part of a block that could not be cut off yet; 0: none */
+    uint64_t bytes;          /* written so far */
+    uint64_t limit;          /* stop here; 0: no limit */
+    uint64_t reserve_at;     /* where the block for the last words is; 0: there is none */
+    pid_t pid;               /* who opened it */
+    uint32_t *mark;   /* 1 in the memory that opened the file, 0 in a copy of it; may be NULL */
+    uint8_t *scratch; /* LPOC_RESERVE bytes */
 };
 
 enum { LPOC_RESERVE = 1024 };
@@ -68,8 +81,12 @@ void lpoc_file_in_parent(struct lpoc_file *f, const struct lpoc_moment *now,
  * its streams are the parent's. A child of vfork shares the memory and is no copy. */
 bool lpoc_file_is_ours(const struct lpoc_file *f);
 
-/* Appends. -1 when it could not be written: the caller counts what it lost. */
+/* Appends. -1 when it could not be written: the caller keeps it, or counts what it lost. */
 int lpoc_file_block(struct lpoc_file *f, const struct lpoc_moment *now, const struct lpoc_block *b);
+/* It cannot be written now and may be later: what there is room for is worth keeping. */
+bool lpoc_file_may_recover(const struct lpoc_file *f);
+/* The next block is tried whatever happened before: there may be no later chance. */
+void lpoc_file_hurry(struct lpoc_file *f);
 /* Sets aside the space for the last words, once, as the file's next block. */
 int lpoc_file_reserve(struct lpoc_file *f, const struct lpoc_moment *now);
 /* Writes these blocks into it, over what is there; at most LPOC_RESERVE bytes. */

@@ -85,6 +85,8 @@ static int pop_windowed(struct lpoc_thread *t, uint32_t domain, uint64_t now)
         uint8_t *p = lpoc_event(t, LPOT_EV_POP | (domain ? LPOT_EV_DOMAIN : 0), now, 0);
 
         lpoc_commit(t, domain ? lpoc_put_v(p, domain) : p);
+        if (t->stacks[domain].depth)
+            t->stacks[domain].filed--;
     }
     depth = lpoc_stack_pop(t, domain);
     lpoc_window_popped(t, domain, depth);

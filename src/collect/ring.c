@@ -89,7 +89,8 @@ static uint64_t write_entries(struct lpoc *c)
 
         if (!oldest)
             oldest = e->moment.ticks;
-        lpoc_file_block(&c->file, &e->moment, &b);
+        if (lpoc_file_block(&c->file, &e->moment, &b) < 0)
+            break; /* the rest stays, for the next time that it is asked for */
         drop_first(r);
     }
     lpoc_unlock(&r->lock);
@@ -101,12 +102,13 @@ void lpoc_ring_dump(struct lpoc *c, unsigned why)
     struct lpoc_gpu *g = c->gpu;
     uint64_t oldest, later;
 
+    lpoc_file_hurry(&c->file);
     lpoc_write_defs(c);
     oldest = write_entries(c); /* first: the rest may wait for a thread that crashed */
     if (g && !__atomic_load_n(&g->stopped, __ATOMIC_ACQUIRE))
         g->api.flush_all(CUPTI_FLUSH_FORCED);
     for (struct lpoc_thread *t = __atomic_load_n(&c->threads, __ATOMIC_ACQUIRE); t; t = t->next)
-        lpoc_thread_write_committed(t);
+        lpoc_thread_write_committed(t, false);
     lpoc_write_defs(c);
     later = write_entries(c);
     if (!oldest)

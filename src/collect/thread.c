@@ -14,8 +14,10 @@ enum {
     /* The kernel's frame of a signal handler is larger than this: a call that is nearer to the one
      * it seems to have interrupted cannot be in a handler above it. */
     SIGNAL_FRAME_LEAST = 512,
-    TURNED_AWAY_MOST = 64, /* calls; then the interrupted call is taken to be gone */
-    REPLACED_MOST = 8,     /* places given up by a thread for such calls */
+    TURNED_AWAY_MOST = 64,         /* calls; then the interrupted call is taken to be gone */
+    REPLACED_MOST = 8,             /* places given up by a thread for such calls */
+    KEPT_ROOM = 2 * LPOC_NAME_MAX, /* bytes a buffer has left while it waits for the disk */
+    ORPHANS_MOST = 64,             /* places whose thread has ended while its buffer waits */
 };
 enum { FREE = 0, TAKEN = 1, RESERVED = 2 };
 
@@ -76,13 +78,24 @@ static void introduce(struct lpoc *c, struct lpoc_thread *t)
     lpoc_defs_add(&c->defs, LPOT_DEF_THREAD, def, 3);
 }
 
-static void start_over(struct lpoc_thread *t)
+static void empty_events(struct lpoc_thread *t)
 {
     t->used = t->flushed = 0;
+    t->filed = 0;
     __atomic_store_n(&t->events, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&t->committed, 0, __ATOMIC_RELEASE);
+}
+
+static void empty_calls(struct lpoc_thread *t)
+{
     t->calls.flushed = 0;
     __atomic_store_n(&t->calls.committed, 0, __ATOMIC_RELEASE);
+}
+
+static void start_over(struct lpoc_thread *t)
+{
+    empty_events(t);
+    empty_calls(t);
 }
 
 static void reset_stream(struct lpoc_thread *t)
@@ -108,6 +121,7 @@ static void move_in(struct lpoc *c, struct lpoc_thread *t)
     t->counter = c->clock.counter;
     t->forked = t->eager = false;
     t->fresh = c->ring.on;
+    t->hole = false;
     t->windowed = c->window.used;
     t->quiet = false;
     t->domains = 0;
@@ -189,16 +203,29 @@ struct lpoc_thread *lpoc_enter_slowly(uintptr_t here)
 static int write_block(struct lpoc_thread *t, uint32_t end)
 {
     struct lpoc *c = t->owner;
+    uint64_t events = __atomic_load_n(&t->events, __ATOMIC_RELAXED);
 
     if (end == t->flushed)
         return 0;
-    lpoc_write_defs(c);
-    if (lpoc_block(c, t->fresh && !t->flushed ? LPOT_THREAD_FRESH : LPOT_THREAD, t->number,
+    if (lpoc_write_defs(c) < 0 ||
+        lpoc_block(c, t->fresh && !t->flushed ? LPOT_THREAD_FRESH : LPOT_THREAD, t->number,
                    t->sequence, t->at + t->flushed, end - t->flushed) < 0)
         return -1;
     t->sequence++;
     t->flushed = end;
+    t->filed = events;
     return 0;
+}
+
+/* What is committed and not in the file. The caller holds `writing`. */
+static void lose_events(struct lpoc_thread *t)
+{
+    uint64_t events = __atomic_load_n(&t->events, __ATOMIC_RELAXED);
+
+    lpoc_count(t->owner, LPOT_COUNT_EVENTS_LOST, events - t->filed);
+    t->filed = events;
+    t->sequence++; /* the reader sees by it that its open ranges may have ended */
+    t->hole = true;
 }
 
 /* The ranges that were open at fork, so that the child's pops find what they close. */
@@ -206,7 +233,9 @@ static void push_inherited(struct lpoc_thread *t, uint64_t now)
 {
     for (uint32_t d = 0; d < t->inherited; d++) {
         const struct lpoc_stack *s = &t->stacks[d];
-        for (uint32_t i = 0; i < s->depth && t->used <= t->room; i++) {
+        uint32_t open = t->windowed && s->filed < s->depth ? s->filed : s->depth;
+
+        for (uint32_t i = 0; i < open && t->used <= t->room; i++) {
             uint8_t *p = t->at + t->used;
             *p++ = (uint8_t)(LPOT_EV_PUSH | LPOT_EV_INHERITED | (d ? LPOT_EV_DOMAIN : 0));
             p = lpoc_put_v(p, now - t->last.ticks);
@@ -220,29 +249,60 @@ static void push_inherited(struct lpoc_thread *t, uint64_t now)
     t->inherited = 0;
 }
 
-/* What follows can be read without what went before: the ring may have dropped that. The event that
- * comes next may be the push or the pop of a range, and `filed` counts it already. */
+/* What follows can be read without what went before: that may be lost, or the ring may have dropped
+ * it. The event that comes next may be the push of a range, which `filed` counts already, or the
+ * pop of one, which is open still. */
 static void begin_fresh(struct lpoc_thread *t, uint64_t now)
 {
     t->last = t->coming = (struct lpoc_base){ 0 };
     t->fresh = true;
-    t->inherited = t->domains;
+    t->hole = false;
+    t->inherited = t->windowed ? t->domains : t->owner->defs.ndomains;
     push_inherited(t, now);
+    t->filed = t->events; /* they were counted where they began */
 }
 
-/* All that was committed; the buffer is empty then. The caller holds `writing`. */
-static void write_all(struct lpoc_thread *t)
+/* All that was committed; the buffer is empty then. Where the disk may come back, `wait` leaves
+ * what there is room for. The caller holds `writing`. False: something waits. */
+static bool write_all(struct lpoc_thread *t, bool wait)
 {
-    if (write_block(t, t->committed) < 0)
-        lpoc_count(t->owner, LPOT_COUNT_EVENTS_LOST, t->events);
-    lpoc_calls_write(t);
-    start_over(t);
+    const struct lpoc_file *file = &t->owner->file;
+    bool filed = write_block(t, t->committed) == 0, called = lpoc_calls_write(t) == 0;
+    bool keep_events = wait && !filed && t->used + KEPT_ROOM <= t->room;
+    bool keep_calls = wait && !called && t->calls.committed < LPOC_CALLS;
+
+    if (!filed && !(keep_events && lpoc_file_may_recover(file)))
+        lose_events(t), filed = true;
+    if (!called && !(keep_calls && lpoc_file_may_recover(file)))
+        lpoc_calls_lose(t), called = true;
+    if (filed) {
+        empty_events(t);
+        t->fresh = false;
+    }
+    if (called)
+        empty_calls(t);
+    return filed && called;
 }
 
-static void write_own(struct lpoc_thread *t)
+static bool write_own(struct lpoc_thread *t, bool wait)
 {
+    bool all;
+
     lpoc_lock(&t->writing);
-    write_all(t);
+    all = write_all(t, wait);
+    lpoc_unlock(&t->writing);
+    return all;
+}
+
+/* The same, and what the next event needs. */
+static void write_and_go_on(struct lpoc_thread *t, uint64_t now)
+{
+    bool ring = t->owner->ring.on;
+
+    lpoc_lock(&t->writing);
+    write_all(t, !ring);
+    if (t->hole || ring)
+        begin_fresh(t, now);
     lpoc_unlock(&t->writing);
 }
 
@@ -267,6 +327,7 @@ static struct lpoc_thread *move_stream(struct lpoc_thread *t)
     to->forked = t->forked;
     to->eager = t->eager;
     to->fresh = false; /* its first events are relative to the last of the other place */
+    to->hole = t->hole;
     to->windowed = t->windowed;
     to->quiet = t->quiet;
     to->domains = t->domains;
@@ -300,10 +361,15 @@ struct lpoc_thread *lpoc_thread_recover(struct lpoc_thread *t, bool alive)
         t->coming = t->last;
     }
     if (alive) {
-        write_all(t);
+        write_all(t, false);
         lpoc_lock(&c->lock);
         to = move_stream(t);
         lpoc_unlock(&c->lock);
+        if (to && to->hole) {
+            lpoc_lock(&to->writing);
+            begin_fresh(to, lpoc_thread_ticks(to));
+            lpoc_unlock(&to->writing);
+        }
     }
     if (to)
         lpoc_count(c, LPOT_COUNT_JUMPED, 1);
@@ -324,9 +390,7 @@ void lpoc_thread_write(struct lpoc_thread *t, uint64_t now)
         lpoc_unlock(&c->lock);
         push_inherited(t, now);
     } else {
-        write_own(t);
-        if (c->ring.on)
-            begin_fresh(t, now);
+        write_and_go_on(t, now);
     }
     t->write_at_ticks = now + period(c);
     lpoc_unguard();
@@ -341,15 +405,30 @@ void lpoc_thread_write_early(struct lpoc_thread *t, uint64_t now)
         lpoc_thread_write(t, now);
 }
 
-void lpoc_thread_write_committed(struct lpoc_thread *t)
+/* The owner may be at work, so nothing is taken out of its buffer here. */
+void lpoc_thread_write_committed(struct lpoc_thread *t, bool last)
 {
     if (__atomic_load_n(&t->taken, __ATOMIC_ACQUIRE) != TAKEN)
         return;
     lpoc_lock(&t->writing);
-    if (write_block(t, __atomic_load_n(&t->committed, __ATOMIC_ACQUIRE)) < 0)
-        lpoc_count(t->owner, LPOT_COUNT_EVENTS_LOST, __atomic_load_n(&t->events, __ATOMIC_RELAXED));
-    lpoc_calls_write(t);
+    if (write_block(t, __atomic_load_n(&t->committed, __ATOMIC_ACQUIRE)) < 0 && last)
+        lose_events(t);
+    if (lpoc_calls_write(t) < 0 && last)
+        lpoc_calls_lose(t);
     lpoc_unlock(&t->writing);
+}
+
+/* The buffer of a thread that ends. On a disk that may come back a few places are not given away
+ * but written at the end of the process. True: `t` can be. */
+static bool write_last(struct lpoc_thread *t)
+{
+    struct lpoc *c = t->owner;
+
+    if (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) != LPOC_ON || write_own(t, true))
+        return true;
+    if (__atomic_fetch_add(&c->orphans, 1, __ATOMIC_RELAXED) < ORPHANS_MOST)
+        return false;
+    return write_own(t, false);
 }
 
 void lpoc_thread_end(void *thread)
@@ -362,9 +441,8 @@ void lpoc_thread_end(void *thread)
     lpoc_tls.self = NULL;
     lpoc_tls.busy = 0; /* the thread may have been cancelled inside the collector */
     lpoc_window_thread_end(t);
-    if (__atomic_load_n(&t->owner->state, __ATOMIC_ACQUIRE) == LPOC_ON)
-        write_own(t);
-    __atomic_store_n(&t->taken, FREE, __ATOMIC_RELEASE);
+    if (write_last(t))
+        __atomic_store_n(&t->taken, FREE, __ATOMIC_RELEASE);
     lpoc_unguard();
 }
 

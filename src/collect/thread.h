@@ -6,6 +6,10 @@
  * ends and when the process does. The last is done by another thread: it takes `writing` and
  * writes what was committed; the owner only starts over at the front under the same lock.
  *
+ * A disk that fails for a while: a buffer that cannot be written waits while it has room. When it
+ * is full its events are lost and counted, and the stream goes on in a block that stands for
+ * itself, as where only the last seconds are kept (ring.h).
+ *
  * Signal handlers. A call that interrupts the collector in its own thread finds `busy` set, is
  * counted and not recorded. A handler may also leave by siglongjmp(), and then the interrupted
  * call never ends: `busy` holds its stack address, by which a later call sees that it is gone
@@ -56,9 +60,11 @@ struct lpoc_thread {
     uint64_t write_at_ticks;       /* the buffer is too old from here on */
     struct lpoc_base last, coming; /* of the last event; and of the one that is being written */
     uint64_t events;               /* since the buffer was last empty */
+    uint64_t filed;                /* of those, in the file, or there a second time */
     bool counter;                  /* which clock */
     bool forked;                   /* child of fork: not in its file yet */
     bool fresh;                    /* the buffer stands for itself: ring.h */
+    bool hole;                     /* events before the next one are lost */
     bool windowed;                 /* windows are recorded: the rest of the run is not */
     bool quiet;                    /* some open range is not in the file: it began outside */
     bool eager;                    /* child of fork: these seldom end in the ordinary way */
@@ -120,8 +126,8 @@ void lpoc_thread_write(struct lpoc_thread *t, uint64_t now);
 /* By the owner, after a pop in a child of fork: worker processes end by _exit(), so what is older
  * than a fifth of a millisecond is written now. */
 void lpoc_thread_write_early(struct lpoc_thread *t, uint64_t now);
-/* By anyone, at the end of the process. */
-void lpoc_thread_write_committed(struct lpoc_thread *t);
+/* By anyone. `last`: at the end of the process, so what cannot be written is lost. */
+void lpoc_thread_write_committed(struct lpoc_thread *t, bool last);
 /* In a child of fork, for the thread that survived and for those that did not. `inside`: fork was
  * called by a signal handler that interrupted the collector. */
 void lpoc_thread_survive(struct lpoc_thread *t, bool inside);

@@ -76,10 +76,15 @@ static void write_windows(struct lpoc *c, uint64_t now)
     len = (size_t)(p - head);
     memmove(w->windows + len, w->windows, w->windows_used);
     memcpy(w->windows, head, len);
-    lpoc_block(c, LPOT_WINDOWS, 0, w->sequence++, w->windows, len + w->windows_used);
+    w->windows_at = now;
+    if (lpoc_block(c, LPOT_WINDOWS, 0, w->sequence, w->windows, len + w->windows_used) < 0 &&
+        w->windows_used + ENTRY_MAX * 4 <= sizeof w->windows) { /* later, with those to come */
+        memmove(w->windows, w->windows + len, w->windows_used);
+        return;
+    }
+    w->sequence++;
     w->windows_used = 0;
     w->last_end = 0;
-    w->windows_at = now;
 }
 
 static void add_window(struct lpoc_window *w, uint64_t to)
@@ -293,10 +298,7 @@ bool lpoc_window_pop(struct lpoc_thread *t, uint32_t domain)
 
     if (!s->depth)
         return __atomic_load_n(&t->owner->window.on, __ATOMIC_ACQUIRE);
-    if (s->filed < s->depth)
-        return false;
-    s->filed--;
-    return true;
+    return s->filed >= s->depth;
 }
 
 void lpoc_window_popped(struct lpoc_thread *t, uint32_t domain, int depth)

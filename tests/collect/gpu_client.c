@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gpu_client.h"
+#include "nvtx_client_hooks.h"
 
 const struct fake_kernel gemm = { "_Z4gemmPf", 128, 256, 0, 7, 0, 0 };
 const struct fake_kernel norm = { "rms_norm", 64, 128, 0, 7, 0, 0 };
@@ -99,6 +100,29 @@ static int steady(void)
     return 0;
 }
 
+/* No space for a while: buffers of records are lost, and after them a kernel that was known before
+ * and one that was not. */
+static int disk_trouble(void)
+{
+    static const struct fake_kernel other = { "other", 32, 64, 0, 7, 0, 0 };
+
+    step(100);
+    fake_complete(FAKE_IN_ORDER);
+    hook_disk_bytes = 0;
+    for (int i = 0; i < 300; i++)
+        step(200);
+    fake_complete(FAKE_IN_ORDER);
+    hook_disk_bytes = -1;
+    usleep(1100000); /* it is tried once a second */
+    nvtx_lite_push("after");
+    for (int i = 0; i < 5000; i++) {
+        fake_launch(&other);
+        fake_launch(&gemm);
+    }
+    nvtx_lite_pop();
+    return 0;
+}
+
 static void *launcher(void *name)
 {
     for (int i = 0; i < 500; i++) {
@@ -173,6 +197,7 @@ static const struct gpu_scenario launch_scenarios[] = {
     { "reused_name", reused_name },
     { "many_shapes", many_shapes },
     { "steady", steady },
+    { "disk_trouble", disk_trouble },
     { "threads", threads },
     { "forks", forks },
     { "fatal", fatal },

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -12,6 +13,8 @@
 
 int64_t hook_wall_step_ns;
 int64_t hook_disk_bytes = -1;
+int hook_failing_writes;
+unsigned hook_failing_every;
 int hook_signal_in_write;
 
 typedef long (*syscall_fn)(long number, ...);
@@ -58,6 +61,16 @@ static long short_writev(long fd, const struct iovec *io, long count)
     return libc_syscall()(SYS_writev, fd, part, n);
 }
 
+static bool fails_now(void)
+{
+    static unsigned writes;
+
+    if (hook_failing_every)
+        return __atomic_add_fetch(&writes, 1, __ATOMIC_RELAXED) % hook_failing_every == 0;
+    hook_failing_writes--;
+    return true;
+}
+
 /* The sixth is read from the stack whether it was passed or not, as libc's own does. */
 __attribute__((no_sanitize("address"))) long syscall(long number, ...)
 {
@@ -72,6 +85,10 @@ __attribute__((no_sanitize("address"))) long syscall(long number, ...)
         int sig = hook_signal_in_write;
         hook_signal_in_write = 0;
         raise(sig);
+    }
+    if (number == SYS_writev && (hook_failing_writes || hook_failing_every) && fails_now()) {
+        errno = EIO;
+        return -1;
     }
     if (number == SYS_writev && hook_disk_bytes >= 0)
         return short_writev(a[0], (const struct iovec *)a[1], a[2]);

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
-extern int64_t hook_wall_step_ns; /* added to CLOCK_REALTIME */
-extern int64_t hook_disk_bytes;   /* writev() may write so many more; -1: any number */
-extern int hook_signal_in_write;  /* raised inside the next writev(); 0: none */
+extern int64_t hook_wall_step_ns;   /* added to CLOCK_REALTIME */
+extern int64_t hook_disk_bytes;     /* writev() may write so many more; -1: any number */
+extern int hook_failing_writes;     /* so many of the next ones */
+extern unsigned hook_failing_every; /* each third, say; 0: none */
+extern int hook_signal_in_write;    /* raised inside the next writev(); 0: none */

@@ -398,6 +398,85 @@ static int full_disk(void)
     return 0;
 }
 
+/* No space for a while, in the middle of two ranges of which one ends meanwhile. */
+static int disk_trouble(void)
+{
+    nvtx_lite_push("outer");
+    for (int i = 0; i < 1000; i++)
+        range("before");
+    nvtx_lite_push("inner");
+    nap_ms(FLUSH_MS);
+    range("before");       /* its push writes all that was before it */
+    hook_disk_bytes = 100; /* a part of a block */
+    for (int i = 0; i < 300000; i++)
+        range(i & 1 ? "odd" : "even");
+    nvtx_lite_pop();
+    for (int i = 0; i < 100000; i++)
+        range("meanwhile");
+    hook_disk_bytes = -1;
+    nap_ms(1100); /* it is tried once a second */
+    for (int i = 0; i < 100000; i++)
+        range("after");
+    nvtx_lite_pop();
+    return 0;
+}
+
+/* A write that fails once, and is tried again when the next is due. */
+static int disk_hiccup(void)
+{
+    range("first");
+    nap_ms(FLUSH_MS);
+    hook_failing_writes = 1;
+    for (int i = 0; i < 100; i++)
+        range("second");
+    nap_ms(FLUSH_MS);
+    for (int i = 0; i < 100; i++)
+        range("third");
+    return 0;
+}
+
+static void *short_thread(void *arg)
+{
+    (void)arg;
+    range("thread");
+    return NULL;
+}
+
+/* A thread ends while the disk is full: its place waits for it. */
+static int disk_thread(void)
+{
+    pthread_t thread;
+
+    range("first");
+    hook_disk_bytes = 0;
+    for (int i = 0; i < 10; i++) {
+        CHECK(pthread_create(&thread, NULL, short_thread, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+    }
+    hook_disk_bytes = -1;
+    return 0;
+}
+
+static void *busy_thread(void *arg)
+{
+    for (int i = 0; i < 20000; i++)
+        range(arg);
+    return NULL;
+}
+
+/* Threads at work while the disk fails again and again. */
+static int disk_threads(void)
+{
+    pthread_t threads[4];
+
+    hook_failing_every = 3;
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&threads[i], NULL, busy_thread, i & 1 ? "odd" : "even") == 0);
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    return 0;
+}
+
 /* The forked child may not write where its parent writes. */
 static int other_user(void)
 {
@@ -432,6 +511,10 @@ const struct scenario victim_scenarios[] = {
     { "jump_then_deeper", jump_then_deeper },
     { "clock_steps", clock_steps },
     { "full_disk", full_disk },
+    { "disk_trouble", disk_trouble },
+    { "disk_hiccup", disk_hiccup },
+    { "disk_thread", disk_thread },
+    { "disk_threads", disk_threads },
     { "other_user", other_user },
     { NULL, NULL },
 };

@@ -185,6 +185,35 @@ static void check_buffers_full(void **state)
     traced_free(&t);
 }
 
+static uint64_t count_named(const struct lpo_trace *t, const char *name)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        count += strcmp(lpo_trace_text(t, t->gpu_ops.at[i].name), name) == 0;
+    return count;
+}
+
+/* What is in the file and what is said to be lost is all there was. */
+static void check_disk_trouble(void **state)
+{
+    static const char *const env[] = { "LPO_COLLECT_CUPTI_BUFFER_KB=64", NULL };
+    uint64_t lost = 0, all = 300 + 300 * 600 + 10000;
+    struct traced t;
+    LPO_STR text = { 0 };
+
+    (void)state;
+    gpu_run("disk_trouble", env, &t, &text);
+    for (size_t i = 0; i < t.trace->notes.len; i++)
+        if (strstr(lpo_trace_text(t.trace, t.trace->notes.at[i].text), "GPU records could not"))
+            lost = t.trace->notes.at[i].count;
+    assert_true(lost > 0);
+    assert_int_equal(t.trace->gpu_ops.len + lost, all);
+    assert_int_equal(count_named(t.trace, "other"), 5000);
+    assert_non_null(strstr(text.at, "nothing could be written: no space is left on the disk"));
+    traced_free(&t);
+}
+
 static void check_many_shapes(void **state)
 {
     struct traced t;
@@ -268,6 +297,7 @@ int main(void)
     UNIT_TEST(&u, check_every_code);
     UNIT_TEST(&u, check_buffers_held);
     UNIT_TEST(&u, check_buffers_full);
+    UNIT_TEST(&u, check_disk_trouble);
     UNIT_TEST(&u, check_many_shapes);
     UNIT_TEST(&u, check_bytes);
     UNIT_TEST(&u, check_killed);

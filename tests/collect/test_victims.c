@@ -144,6 +144,71 @@ static void after_full_disk(const struct traced *t)
     assert_true(lost + 2 * t->trace->ranges.len <= 600003);
 }
 
+static int64_t ends_of(const struct lpo_trace *t, const char *name, int which)
+{
+    int64_t last = 0;
+
+    for (size_t i = 0; i < t->ranges.len; i++)
+        if (strcmp(lpo_trace_text(t, t->ranges.at[i].name), name) == 0 &&
+            (which < 0 || which-- == 0))
+            last = t->ranges.at[i].end_ns;
+    return last;
+}
+
+static int64_t starts_of(const struct lpo_trace *t, const char *name)
+{
+    for (size_t i = 0; i < t->ranges.len; i++)
+        if (strcmp(lpo_trace_text(t, t->ranges.at[i].name), name) == 0)
+            return t->ranges.at[i].start_ns;
+    return 0;
+}
+
+/* What is in the file, and what is said to be lost, is all there was. */
+static void after_disk_trouble(const struct traced *t)
+{
+    uint64_t lost = note_count(t->trace, "could not be written to the trace");
+    uint64_t events = 2 * (2 + 1001 + 300000 + 100000 + 100000), there = 2 * t->trace->ranges.len;
+
+    assert_true(has_note(t->trace, "ms in all nothing could be written: no space is left", NULL));
+    assert_false(has_note(t->trace, "ends early", NULL));
+    assert_int_equal(calls(t->trace, "before"), 1000); /* the last was still in the buffer */
+    assert_true(calls(t->trace, "after") > 0);
+    assert_true(lost > 100000);
+    /* "outer" is there twice, before the hole and after it; "inner" ended inside */
+    assert_int_equal(calls(t->trace, "outer"), 2);
+    assert_int_equal(calls(t->trace, "inner"), 1);
+    assert_int_equal(ends_of(t->trace, "outer", 1) - ends_of(t->trace, "after", -1) > 0, 1);
+    assert_true(ends_of(t->trace, "inner", -1) < starts_of(t->trace, "after"));
+    /* its pop is lost, a second push of "outer" is there, and one range may lie across the edge */
+    assert_in_range(lost + there, events + 2, events + 5);
+}
+
+static void after_disk_hiccup(const struct traced *t)
+{
+    assert_int_equal(calls(t->trace, "second"), 100);
+    assert_int_equal(calls(t->trace, "third"), 100);
+    assert_false(has_note(t->trace, "could not be written", NULL));
+    assert_false(has_note(t->trace, "could be written", NULL));
+}
+
+static void after_disk_thread(const struct traced *t)
+{
+    assert_int_equal(calls(t->trace, "thread"), 10);
+    assert_false(has_note(t->trace, "could not be written", NULL));
+}
+
+/* Each third write fails. No range is open where a buffer is lost but the one that is beginning or
+ * ending, so of each hole at most one range lies across the edge. */
+static void after_disk_threads(const struct traced *t)
+{
+    uint64_t lost = note_count(t->trace, "could not be written to the trace");
+    uint64_t there = 2 * t->trace->ranges.len;
+
+    assert_false(has_note(t->trace, "damaged", NULL));
+    assert_true(there > 0);
+    assert_in_range(lost + there, 160000, 161000);
+}
+
 static void after_other_user(const struct traced *t)
 {
     assert_int_equal(calls(t->trace, "before"), 1);
@@ -258,6 +323,15 @@ static const struct victim {
       1,
       after_clock_steps },
     { "a full disk", "full_disk", { 0 }, 0, 1, after_full_disk },
+    { "a disk that is full for a while", "disk_trouble", { 0 }, 0, 1, after_disk_trouble },
+    { "a write that fails once", "disk_hiccup", { 0 }, 0, 1, after_disk_hiccup },
+    { "threads at work while the disk fails",
+      "disk_threads",
+      { "LPO_COLLECT_FLUSH_MS=1", "LPO_COLLECT_BUFFER_KB=16" },
+      0,
+      1,
+      after_disk_threads },
+    { "threads that end while the disk is full", "disk_thread", { 0 }, 0, 1, after_disk_thread },
     { "a child of another user", "other_user", { 0 }, 0, 1, after_other_user },
 };
 

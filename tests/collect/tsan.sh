@@ -11,8 +11,8 @@ export TSAN_OPTIONS=exitcode=66:halt_on_error=0
 build() { ${CC:-cc} -std=gnu17 -O1 -g -D_GNU_SOURCE -fsanitize=thread -fPIC -I"$root/src" -I"$root/include" "$@" -ldl -lpthread; }
 if ! build -fvisibility=hidden -shared -Wl,-z,nodelete -o "$work/liblpo-collect.so" "$root"/src/collect/*.c "$root/src/util/crc32c.c" 2>"$work/log" ||
     ! build -shared -Wl,-soname,libcupti.so.13 -o "$work/libcupti.so.13" "$root"/tests/collect/fake_*.c 2>"$work/log" ||
-    ! build -o "$work/nvtx_client" "$root"/tests/collect/nvtx_client*.c 2>"$work/log" ||
-    ! build -o "$work/gpu_client" "$root"/tests/collect/gpu_client*.c "$work/libcupti.so.13" -Wl,-rpath,"$work" 2>"$work/log"; then
+    ! build -rdynamic -o "$work/nvtx_client" "$root"/tests/collect/nvtx_client*.c 2>"$work/log" ||
+    ! build -rdynamic -o "$work/gpu_client" "$root"/tests/collect/gpu_client*.c "$root/tests/collect/nvtx_client_hooks.c" "$work/libcupti.so.13" -Wl,-rpath,"$work" 2>"$work/log"; then
     echo "1..0 # SKIP no ThreadSanitizer with this compiler: $(grep -m1 -E 'error|cannot' "$work/log")"
     exit 0
 fi
@@ -27,6 +27,9 @@ rows=(
     "nvtx_client destructors"
     "nvtx_client forks"
     "nvtx_client exit_busy"
+    "nvtx_client disk_trouble"
+    "nvtx_client disk_threads LPO_COLLECT_FLUSH_MS=1 LPO_COLLECT_BUFFER_KB=16"
+    "gpu_client disk_trouble"
     "gpu_client threads"
     "gpu_client threads LPO_COLLECT_FLUSH_MS=1 LPO_COLLECT_CUPTI_BUFFER_KB=64 FAKE_HOLD=1"
     "gpu_client reversed"
