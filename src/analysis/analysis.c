@@ -16,6 +16,7 @@
 #include "analysis/operators/operators.h"
 #include "analysis/queue/queue.h"
 #include "analysis/ranks/balance.h"
+#include "analysis/ranks/jobs.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/ranks/regions.h"
 #include "analysis/ranks/steps.h"
@@ -376,9 +377,15 @@ const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a)
     return a->memo->wall;
 }
 
+/* Ranks of different jobs are not compared. */
+static bool is_one_job(const struct lpo_analysis *a)
+{
+    return lpo_ranks_jobs(a->trace).why == LPO_RANKS_ONE_JOB;
+}
+
 const struct lpo_ranks *lpo_analysis_ranks(const struct lpo_analysis *a)
 {
-    if (!a->memo->has_ranks && a->timeline)
+    if (!a->memo->has_ranks && a->timeline && is_one_job(a))
         a->memo->ranks = lpo_ranks_create(a->tree);
     a->memo->has_ranks = true;
     return a->memo->ranks;
@@ -386,7 +393,7 @@ const struct lpo_ranks *lpo_analysis_ranks(const struct lpo_analysis *a)
 
 const struct lpo_ranks_regions *lpo_analysis_rank_regions(const struct lpo_analysis *a)
 {
-    if (!a->memo->has_rank_regions)
+    if (!a->memo->has_rank_regions && is_one_job(a))
         a->memo->rank_regions = lpo_ranks_regions_create(lpo_analysis_all(a));
     a->memo->has_rank_regions = true;
     return a->memo->rank_regions;
@@ -394,7 +401,7 @@ const struct lpo_ranks_regions *lpo_analysis_rank_regions(const struct lpo_analy
 
 const struct lpo_ranks_balance *lpo_analysis_rank_balance(const struct lpo_analysis *a)
 {
-    if (!a->memo->has_rank_balance)
+    if (!a->memo->has_rank_balance && is_one_job(a))
         a->memo->rank_balance = lpo_ranks_balance_create(a->tree);
     a->memo->has_rank_balance = true;
     return a->memo->rank_balance;
@@ -404,7 +411,7 @@ const struct lpo_ranks_steps *lpo_analysis_rank_steps(const struct lpo_analysis 
 {
     const struct lpo_program_steps *steps = lpo_analysis_steps(a);
 
-    if (!a->memo->has_rank_steps && steps)
+    if (!a->memo->has_rank_steps && steps && is_one_job(a))
         a->memo->rank_steps = lpo_ranks_steps_create(a->tree, steps, lpo_analysis_ranks(a));
     a->memo->has_rank_steps = true;
     return a->memo->rank_steps;

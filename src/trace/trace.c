@@ -200,6 +200,12 @@ uint32_t lpo_trace_thread(struct lpo_trace *t, uint16_t process, int64_t tid)
     return row;
 }
 
+void lpo_trace_say_ranks(struct lpo_trace *t, uint32_t ranks)
+{
+    t->ranks = ranks > t->ranks ? ranks : t->ranks;
+    t->least_ranks = !t->least_ranks || ranks < t->least_ranks ? ranks : t->least_ranks;
+}
+
 uint16_t lpo_trace_device(struct lpo_trace *t, int32_t id, int32_t own_rank)
 {
     struct indexes *x = t->indexes;

@@ -494,6 +494,7 @@ struct lpo_trace {
     uint32_t sources;     /* files read so far */
     uint8_t need;         /* enum lpo_trace_need, of the file that was read last */
     uint32_t ranks;       /* of the whole job, also those whose traces are not here; 0: not said */
+    uint32_t least_ranks; /* the least that a file says: less than `ranks` means several jobs */
     uint32_t file_rank;   /* set by the caller before a file is read: one more than its rank where
                            * the file itself says none; 0: none */
     struct lpo_trace_duplicates *duplicates; /* duplicates.h, once there are two files */
@@ -532,6 +533,8 @@ uint64_t lpo_trace_range_count(const struct lpo_trace *t);
 
 /* Find or add; the index stays good. */
 uint16_t lpo_trace_process(struct lpo_trace *t, int64_t pid, int32_t rank);
+/* A file says how many ranks its job has. */
+void lpo_trace_say_ranks(struct lpo_trace *t, uint32_t ranks);
 uint32_t lpo_trace_thread(struct lpo_trace *t, uint16_t process, int64_t tid);
 uint16_t lpo_trace_device(struct lpo_trace *t, int32_t id, int32_t rank);
 uint16_t lpo_trace_domain(struct lpo_trace *t, const char *name, size_t len);

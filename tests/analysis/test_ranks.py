@@ -535,6 +535,28 @@ class Ranks(LpoCase):
             self.assertLessEqual(abs(row["offset_ns"] - offsets[r]), 1000)
             self.assertLessEqual(abs(row["waiting_ns"] - sum(1000 * (max(begun[i]) - begun[i][r]) for i in whole)), 1000 * len(whole))
 
+    def apart(self, traces: list[dict], words: str) -> None:
+        """It is said first, and nothing of one is compared with the other."""
+        document = self.report(traces)
+        first = document["cautions"][0]
+        self.assertEqual(first["id"], "several-jobs")
+        self.assertIn(words, first["title"])
+        for name in ("ranks", "rank_steps", "rank_regions", "imbalance"):
+            self.assertFalse(document.get(name), name)
+        self.assertNotIn("slow-rank", [f["id"] for f in document["findings"]])
+
+    def test_ranks_of_two_jobs(self) -> None:
+        two, eight, other = (self.real(f"{n}.json.gz") for n in ("a100_nccl_rank0_of2", "a100_train_rank3_of8", "v100_ddp_rank1_of2"))
+        self.apart([two, eight], "some of them say that their job has 2 ranks, others 8")
+        self.apart([two, other], "days or more lie between them")
+        first, second = (make_ranks.make(n, 10, late=1, offset=HOUR)[0] for n in (2, 4))
+        for trace in first + second:
+            del trace["distributedInfo"]["world_size"]
+        self.apart([first[0], second[3]], "the group of all ranks has 2 members in some and 4 in others")
+        first, _ = make_ranks.make(4, 10, late=1, offset=HOUR)
+        first[1]["distributedInfo"]["rank"] = 7
+        self.apart(first, "there is a rank 7, and a job of 4 ranks")
+
     def test_two_sampled_ranks_of_128(self) -> None:
         """two sampled ranks of 128: clocks agree to some microseconds, and nothing is said about who waits"""
         ranks = self.report([self.real("sampled_rank0_of128.json.gz"), self.real("sampled_rank1_of128.json.gz")])["ranks"]

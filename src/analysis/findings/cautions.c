@@ -2,6 +2,7 @@
 /* What makes findings less sure: noise, a short or late capture, idle time without a cause. */
 #include "analysis/analysis.h"
 #include "analysis/findings/private.h"
+#include "analysis/ranks/jobs.h"
 #include "analysis/wall/steady.h"
 #include "region/scope.h"
 #include "rundir/rundir.h"
@@ -23,6 +24,8 @@ void lpo_findings_cautions(struct lpo_findings_work *w)
     uint64_t python = w->trace->python.len + w->trace->python_unread;
     double all = (double)c->total.ns, limit = w->d && w->d->max_cv > 0 ? w->d->max_cv : 0.05;
 
+    if (lpo_ranks_jobs(w->trace).why != LPO_RANKS_ONE_JOB)
+        add(w, LPO_CAUTION_JOBS, LPO_FACT_SHARE, 1);
     if (w->out->noise > limit)
         add(w, LPO_CAUTION_NOISE, LPO_FACT_SHARE, w->out->noise);
     if (w->out->any_device && c->total.launches < LEAST_KERNELS)

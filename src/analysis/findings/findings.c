@@ -40,10 +40,15 @@ static const char *const ids[LPO_FINDING_KINDS] = {
 };
 
 static const char *const caution_ids[LPO_CAUTION_KINDS] = {
-    [LPO_CAUTION_NOISE] = "too-noisy",      [LPO_CAUTION_SHORT] = "too-short",
-    [LPO_CAUTION_FEW] = "few-kernels",      [LPO_CAUTION_NO_LAUNCH] = "no-launch-records",
-    [LPO_CAUTION_UNKNOWN] = "idle-unknown", [LPO_CAUTION_OUTSIDE] = "outside-regions",
-    [LPO_CAUTION_LOST] = "records-lost",    [LPO_CAUTION_STACKS] = "python-stacks",
+    [LPO_CAUTION_JOBS] = "several-jobs",
+    [LPO_CAUTION_NOISE] = "too-noisy",
+    [LPO_CAUTION_SHORT] = "too-short",
+    [LPO_CAUTION_FEW] = "few-kernels",
+    [LPO_CAUTION_NO_LAUNCH] = "no-launch-records",
+    [LPO_CAUTION_UNKNOWN] = "idle-unknown",
+    [LPO_CAUTION_OUTSIDE] = "outside-regions",
+    [LPO_CAUTION_LOST] = "records-lost",
+    [LPO_CAUTION_STACKS] = "python-stacks",
 };
 
 const char *lpo_findings_id(enum lpo_finding_kind kind)

@@ -48,6 +48,7 @@ enum lpo_finding_kind {
 
 /* What makes any finding less sure; reports say it first. */
 enum lpo_caution_kind {
+    LPO_CAUTION_JOBS,      /* the traces are of different jobs */
     LPO_CAUTION_NOISE,     /* repeats vary more than run.max_cv */
     LPO_CAUTION_SHORT,     /* too little time was recorded */
     LPO_CAUTION_FEW,       /* too few kernels were recorded */

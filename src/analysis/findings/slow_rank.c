@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/findings/private.h"
+#include "analysis/ranks/jobs.h"
 #include "util/xmalloc.h"
 
 static int by_size(const void *x, const void *y)
@@ -41,7 +42,8 @@ static struct ranks look(const struct lpo_findings_work *w)
     r.median_ns = r.count ? sorted[(r.count - 1) / 2] : 0;
     free(sorted);
     /* a few ranks of a large job say nothing about the others */
-    if (r.count < 2 || r.count < w->trace->ranks / 2)
+    if (r.count < 2 || r.count < w->trace->ranks / 2 ||
+        lpo_ranks_jobs(w->trace).why != LPO_RANKS_ONE_JOB)
         r.slow = NULL;
     return r;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "analysis/ranks/jobs.h"
 #include "analysis/wall/wall.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
@@ -122,8 +123,9 @@ static struct place *places_of(const struct lpo_wall *w, const int64_t medians[P
     return all;
 }
 
+/* `medians` NULL: not compared with the others. */
 static void add_row(struct lpo_table *t, const struct lpo_trace *trace,
-                    const struct lpo_wall_device *d, const int64_t medians[PARTS + 1])
+                    const struct lpo_wall_device *d, const int64_t *medians)
 {
     LPO_STR differs = { 0 };
 
@@ -134,6 +136,8 @@ static void add_row(struct lpo_table *t, const struct lpo_trace *trace,
             lpo_doc_row_unknown(t);
         else
             lpo_doc_row_ns(t, part_ns(d, i));
+    if (!medians)
+        return;
     add_difference(&differs, d, medians);
     lpo_doc_row_textn(t, lpo_str_text(&differs), differs.len);
 }
@@ -143,6 +147,7 @@ void lpo_report_chapter_ranks(struct lpo_doc *doc, const struct lpo_rundir *d,
 {
     const struct lpo_wall *w = lpo_analysis_wall(s->analysis);
     const struct lpo_trace *t = s->analysis->trace;
+    const bool one_job = lpo_ranks_jobs(t).why == LPO_RANKS_ONE_JOB;
     int64_t medians[PARTS + 1];
     struct lpo_table *table;
     struct place *places;
@@ -156,12 +161,17 @@ void lpo_report_chapter_ranks(struct lpo_doc *doc, const struct lpo_rundir *d,
     for (int i = 0; i <= PARTS; i++)
         medians[i] = median(w, i);
     lpo_doc_section(doc, "ranks", ranks == w->devices.len ? "Ranks" : "GPUs beside each other", 1);
-    lpo_doc_paragraph(doc, "The parts of each add up to its span. Those that differ most from the "
-                           "median come first; less than 5 %% of the median span is not named.");
-    table = lpo_doc_table(doc, "ranks", "", columns, COUNT(columns));
+    if (one_job)
+        lpo_doc_paragraph(doc, "The parts of each add up to its span. Those that differ most from "
+                               "the median come first; less than 5 %% of the median span is not "
+                               "named.");
+    else
+        lpo_doc_paragraph(doc, "The parts of each add up to its span. They are of different jobs.");
+    /* the last column compares them */
+    table = lpo_doc_table(doc, "ranks", "", columns, COUNT(columns) - !one_job);
     places = places_of(w, medians);
     for (size_t i = 0; i < w->devices.len && i < lpo_budget()->scopes; i++)
-        add_row(table, t, places[i].d, medians);
+        add_row(table, t, places[i].d, one_job ? medians : NULL);
     free(places);
     if (w->devices.len > lpo_budget()->scopes)
         table->total_rows = w->devices.len;

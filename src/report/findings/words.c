@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "analysis/findings/findings.h"
 #include "analysis/limits/limits.h"
+#include "analysis/ranks/jobs.h"
 #include "analysis/wall/steady.h"
 #include "analysis/wall/timeline.h"
 #include "analysis/wall/wall.h"
@@ -76,6 +77,9 @@ static const struct {
     const char *text; /* one %s: the value */
     const char *tail; /* after further evidence, which stands in brackets */
 } cautions[LPO_CAUTION_KINDS] = {
+    [LPO_CAUTION_JOBS] = { "These traces are not of one job: %s. They stand beside each other; "
+                           "their "
+                           "clocks, steps and regions are not compared." },
     [LPO_CAUTION_NOISE] = { "Repeats of this run differ by %s, so smaller savings mean nothing." },
     [LPO_CAUTION_SHORT] = { "The recorded work spans only %s: too short for firm conclusions." },
     [LPO_CAUTION_FEW] = { "Only %s kernels were recorded: too few for firm conclusions." },
@@ -293,6 +297,22 @@ const char *lpo_report_finding_saving(const struct lpo_finding_words *w,
                             percent(w, (double)f->saving_ns / (double)w->findings->span_ns));
 }
 
+static const char *several_jobs(const struct lpo_finding_words *w)
+{
+    static const char *const reasons[] = {
+        [LPO_RANKS_ONE_JOB] = "",
+        [LPO_RANKS_WORLDS] = "some of them say that their job has %lld ranks, others %lld",
+        [LPO_RANKS_GROUPS] = "the group of all ranks has %lld members in some and %lld in others",
+        [LPO_RANKS_OVERFULL] = "there is a rank %lld, and a job of %lld ranks",
+        [LPO_RANKS_TIMES] = "%lld days or more lie between them",
+    };
+    struct lpo_ranks_jobs jobs = lpo_ranks_jobs(w->s->analysis->trace);
+    LPO_STR s = { 0 };
+
+    lpo_str_addf(&s, reasons[jobs.why], (long long)jobs.a, (long long)jobs.b);
+    return keep(w, &s);
+}
+
 const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
                                        const struct lpo_caution *c)
 {
@@ -305,7 +325,9 @@ const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
     if (c->kind == LPO_CAUTION_FEW && c->evidence[0].value == 1)
         return "Only one kernel was recorded: too few for firm conclusions.";
     lpo_str_addf(&s, "%.*s%s%s", (int)(hole - text), text,
-                 lpo_report_finding_value(w, &c->evidence[0]), hole + 2);
+                 c->kind == LPO_CAUTION_JOBS ? several_jobs(w)
+                                             : lpo_report_finding_value(w, &c->evidence[0]),
+                 hole + 2);
     for (size_t i = 1; i < c->nevidence; i++)
         lpo_str_addf(&s, "%s%s%s", i == 1 ? " (" : ", ",
                      lpo_report_finding_fact(w, &c->evidence[i]), i + 1 == c->nevidence ? ")" : "");

@@ -199,8 +199,8 @@ static int read_object(struct file *f)
 
 static void name_devices(struct file *f)
 {
-    if (f->facts.ranks > f->t->ranks)
-        f->t->ranks = f->facts.ranks;
+    if (f->facts.ranks)
+        lpo_trace_say_ranks(f->t, f->facts.ranks);
     for (size_t i = 0; i < f->t->devices.len; i++) {
         struct lpo_device *d = &f->t->devices.at[i];
 

@@ -216,8 +216,8 @@ static void take_device_fact(struct native *n, const char *key, const char *valu
 
 static void take_world_size(struct lpo_trace *t, int64_t ranks)
 {
-    if (ranks > (int64_t)t->ranks)
-        t->ranks = (uint32_t)ranks;
+    if (ranks > 0)
+        lpo_trace_say_ranks(t, (uint32_t)ranks);
 }
 
 static void take_fact(struct native *n, const char *key, const char *value)
