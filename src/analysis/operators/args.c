@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/operators/args.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "trace/trace.h"
@@ -191,6 +192,13 @@ const struct lpo_op_tensor *lpo_operators_arg(const struct lpo_op_call *call, in
     static const struct lpo_op_tensor none = { 0 };
 
     return i >= 0 && (size_t)i < call->count ? &call->at[i] : &none;
+}
+
+double lpo_operators_bytes(const struct lpo_op_tensor *arg)
+{
+    if (!arg->count)
+        return 0;
+    return arg->element_bytes > 0 ? arg->elements * arg->element_bytes : NAN;
 }
 
 bool lpo_operators_flag(const struct lpo_op_tensor *arg, bool *known)

@@ -36,6 +36,8 @@ bool lpo_operators_read_args(const struct lpo_trace *t, const struct lpo_op *op,
 
 /* The argument, or one without tensors when there are fewer. */
 const struct lpo_op_tensor *lpo_operators_arg(const struct lpo_op_call *call, int i);
+/* Of all its elements; 0 when it is no tensor, NaN when its type is unknown. */
+double lpo_operators_bytes(const struct lpo_op_tensor *arg);
 /* "True" or "1"; *known is false when the trace does not say. */
 bool lpo_operators_flag(const struct lpo_op_tensor *arg, bool *known);
 /* "[1, 2]" or "3": the numbers, at most `most`; how many there were. */

@@ -1,9 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Experts: each token is multiplied with the weights of the few experts that it goes to. Which
- * experts these are the trace does not say, so the bytes are unknown. */
+/* Groups of rows, each with a matrix of its own, and experts: each token is multiplied with the
+ * weights of the few experts that it goes to. Which experts these are the trace does not say, so
+ * their bytes are unknown. */
 #include "analysis/operators/args.h"
 #include "analysis/operators/cost.h"
 #include "analysis/operators/rules.h"
+
+/* Rows of `a` in groups, each with a matrix of its own: [T, K] by [G, K, N]. */
+void lpo_operators_grouped(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                           struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *a = lpo_operators_arg(call, r->a),
+                               *b = lpo_operators_arg(call, r->b);
+    double result;
+
+    if (a->count != 1 || b->count != 1 || (a->rank == 3 && b->rank == 3)) {
+        lpo_operators_product(r, call, out);
+        return;
+    }
+    if (a->rank != 2 || (b->rank != 2 && b->rank != 3) || a->dims[1] != b->dims[b->rank - 2])
+        return;
+    result = (double)a->dims[0] * (double)b->dims[b->rank - 1];
+    out->flops = 2 * result * (double)a->dims[1];
+    out->math = a->type;
+    if (b->rank == 3 && a->element_bytes > 1)
+        out->bytes = lpo_operators_bytes(a) + lpo_operators_bytes(b) + result * a->element_bytes;
+}
 
 /* How many numbers of the weights stand in one element: 4-bit weights have two in a byte. */
 static double packed(int64_t whole, int64_t stored)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/operators/rules.h - which operator is of which kind; private to this folder.
  *
- * formulas.c, attention.c and experts.c have what each kind computes and moves, rules.c the
- * operators by name, cost.c the rules of the user. */
+ * products.c, experts.c, attention.c and convolution.c have what each kind computes and moves,
+ * moved.c those of which only bytes count, rules.c the operators by name, cost.c the rules of the
+ * user. */
 #pragma once
 
 #include <stddef.h>
