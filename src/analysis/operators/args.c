@@ -73,6 +73,7 @@ static bool number(const char **p, const char *end, int64_t *out)
 static bool read_dims(const char **p, const char *end, struct lpo_op_tensor *a)
 {
     double elements = 1;
+    int64_t last = -1;
     unsigned rank = 0;
     bool first = a->count == 0;
 
@@ -83,6 +84,7 @@ static bool read_dims(const char **p, const char *end, struct lpo_op_tensor *a)
             return false;
         if (first)
             a->dims[rank] = n;
+        last = n;
         rank++;
         elements *= (double)n;
         if (*p < end && **p == ',')
@@ -93,6 +95,7 @@ static bool read_dims(const char **p, const char *end, struct lpo_op_tensor *a)
     (*p)++;
     if (first)
         a->rank = rank;
+    a->last = first || a->last == last ? last : -1;
     a->count++;
     a->elements += elements;
     return true;
@@ -201,6 +204,28 @@ double lpo_operators_bytes(const struct lpo_op_tensor *arg)
     return arg->element_bytes > 0 ? arg->elements * arg->element_bytes : NAN;
 }
 
+double lpo_operators_type_bytes(const struct lpo_op_tensor *arg)
+{
+    static const double bytes[] = { 1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2 };
+    int64_t type;
+
+    if (arg->count)
+        return arg->element_bytes > 0 ? arg->element_bytes : NAN;
+    if (lpo_operators_numbers(arg, &type, 1) != 1 || type < 0 ||
+        type >= (int64_t)(sizeof bytes / sizeof *bytes))
+        return NAN;
+    return bytes[type];
+}
+
+double lpo_operators_all_bytes(const struct lpo_op_call *call)
+{
+    double bytes = 0;
+
+    for (size_t i = 0; i < call->count; i++)
+        bytes += lpo_operators_bytes(&call->at[i]);
+    return bytes;
+}
+
 bool lpo_operators_flag(const struct lpo_op_tensor *arg, bool *known)
 {
     *known = arg->value_len > 0;
@@ -217,10 +242,12 @@ size_t lpo_operators_numbers(const struct lpo_op_tensor *arg, int64_t *out, size
         int64_t v;
 
         if (*p >= '0' && *p <= '9') {
+            bool below = p > arg->value && p[-1] == '-';
+
             if (!number(&p, end, &v))
                 return n;
             if (n < most)
-                out[n] = v;
+                out[n] = below ? -v : v;
             n++;
         } else {
             p++;

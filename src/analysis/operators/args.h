@@ -17,6 +17,7 @@ enum { LPO_OP_ARGS = 32, LPO_OP_RANK = 8 };
 struct lpo_op_tensor {
     unsigned rank;             /* of the first tensor, when it is a list */
     int64_t dims[LPO_OP_RANK]; /* none is negative */
+    int64_t last;              /* the last dimension of all tensors; -1: they differ in it */
     double elements;           /* of all tensors, when it is a list */
     unsigned count;            /* tensors: 1, or as many as the list has; 0: no tensor */
     enum lpo_dtype type;       /* LPO_DTYPE_NONE: unknown, as in lists */
@@ -38,7 +39,12 @@ bool lpo_operators_read_args(const struct lpo_trace *t, const struct lpo_op *op,
 const struct lpo_op_tensor *lpo_operators_arg(const struct lpo_op_call *call, int i);
 /* Of all its elements; 0 when it is no tensor, NaN when its type is unknown. */
 double lpo_operators_bytes(const struct lpo_op_tensor *arg);
+/* Of one element of a tensor, or of the type whose number in torch.dtype a scalar argument is; NaN:
+ * unknown. */
+double lpo_operators_type_bytes(const struct lpo_op_tensor *arg);
+/* Of every tensor once. */
+double lpo_operators_all_bytes(const struct lpo_op_call *call);
 /* "True" or "1"; *known is false when the trace does not say. */
 bool lpo_operators_flag(const struct lpo_op_tensor *arg, bool *known);
-/* "[1, 2]" or "3": the numbers, at most `most`; how many there were. */
+/* "[1, -2]" or "3": the numbers, at most `most`; how many there were. */
 size_t lpo_operators_numbers(const struct lpo_op_tensor *arg, int64_t *out, size_t most);

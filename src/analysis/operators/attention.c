@@ -74,7 +74,8 @@ static double pairs_in_rows(const struct lpo_operators_rule *r, const struct lpo
         return q->length * k->length;
     if (lpo_operators_numbers(lpo_operators_arg(call, r->longest), &longest_q, 1) != 1 ||
         lpo_operators_numbers(lpo_operators_arg(call, r->longest + 1), &longest_k, 1) != 1 ||
-        (double)longest_q > q->length || (double)longest_k > k->length)
+        longest_q < 1 || longest_k < 1 || (double)longest_q > q->length ||
+        (double)longest_k > k->length)
         return NAN;
     return (double)longest_q * (double)longest_k +
            (q->length - (double)longest_q) * (k->length - (double)longest_k) / others;
@@ -108,6 +109,52 @@ void lpo_operators_attention(const struct lpo_operators_rule *r, const struct lp
     out->math = query->type;
 }
 
+/* The indices of the keys that each query sees are arguments, those before its chunk and those in
+ * it: one head of keys, which are the values as well. */
+void lpo_operators_sparse_attention(const struct lpo_operators_rule *r,
+                                    const struct lpo_op_call *call, struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *q = lpo_operators_arg(call, r->a);
+    const struct lpo_op_tensor *before = lpo_operators_arg(call, r->b);
+    const struct lpo_op_tensor *inside = lpo_operators_arg(call, r->c);
+    const struct lpo_op_tensor *k = lpo_operators_arg(call, r->word);
+    double pairs = before->elements + inside->elements;
+
+    if (q->count != 1 || q->rank != 3 || before->count != 1 || before->rank != 1 ||
+        inside->count != 1 || inside->rank != 1)
+        return;
+    out->flops = 4 * pairs * (double)q->dims[1] * (double)q->last;
+    out->math = q->type;
+    if (q->element_bytes > 0 && k->element_bytes > 0)
+        out->bytes =
+            2 * q->elements * q->element_bytes + pairs * (double)q->last * k->element_bytes;
+}
+
+/* One new token of each sequence, each of which sees what its window holds. The cache is
+ * [blocks, heads, ..] in an order of the kernel's own. */
+static void decode_attention(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                             const struct lpo_step_lengths *lengths, struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *q = lpo_operators_arg(call, r->a),
+                               *k = lpo_operators_arg(call, r->b);
+    double pairs = lengths->generation.queries_by_keys, keys = lengths->generation.keys;
+    double queries = lengths->generation.queries;
+    int64_t window;
+
+    if (q->count != 1 || q->rank != 3 || k->count != 1 || k->rank < 2)
+        return;
+    if (lpo_operators_numbers(lpo_operators_arg(call, r->word), &window, 1) == 1 && window > 0) {
+        pairs = fmin(pairs, queries * (double)window);
+        keys = fmin(keys, queries * (double)window);
+    }
+    out->flops = 4 * pairs * (double)q->dims[1] * (double)q->last;
+    out->math = q->type;
+    if (q->element_bytes > 0 && k->element_bytes > 0)
+        out->bytes = 2 * (double)q->last *
+                     (queries * (double)q->dims[1] * q->element_bytes +
+                      keys * (double)k->dims[1] * k->element_bytes);
+}
+
 /* Keys stand behind their sequence in a chunk of context; in the chunk itself only those before. */
 void lpo_operators_paged_attention(const struct lpo_operators_rule *r,
                                    const struct lpo_op_call *call,
@@ -123,6 +170,10 @@ void lpo_operators_paged_attention(const struct lpo_operators_rule *r,
     double keys = lengths->context.keys + lengths->generation.keys;
     double size, value_size;
 
+    if (r->how & DECODE) {
+        decode_attention(r, call, lengths, out);
+        return;
+    }
     if (q->count != 1 || q->rank != 3 || k->count != 1 || k->rank < 3)
         return;
     size = (double)q->dims[2];

@@ -38,8 +38,10 @@ static double places(const struct lpo_operators_rule *r, const struct lpo_op_cal
     bool none = pads->value_len == 5 && memcmp(pads->value, "valid", 5) == 0;
     double n = 1;
 
+    for (unsigned i = 0; i < MOST_DIMS; i++)
+        spread[i] = 1;
     if (!for_each_dim(arg(call, r->word + pad_first), dims, stride) ||
-        !for_each_dim(arg(call, r->word + 2), dims, spread) ||
+        (!(r->how & NOT_SPREAD) && !for_each_dim(arg(call, r->word + 2), dims, spread)) ||
         (!same && !none && !for_each_dim(pads, dims, pad)))
         return -1;
     for (unsigned i = 0; i < dims; i++) {
@@ -117,4 +119,19 @@ void lpo_operators_convolution(const struct lpo_operators_rule *r, const struct 
     result = turned ? NAN : batch * (double)weight->dims[0] * at;
     out->bytes = lpo_operators_bytes(input) + lpo_operators_bytes(weight) +
                  result * (input->element_bytes > 0 ? input->element_bytes : NAN);
+}
+
+/* Each channel by a weight of its own, over those before: [B, C, L] by [C, W]. */
+void lpo_operators_causal_convolution(const struct lpo_operators_rule *r,
+                                      const struct lpo_op_call *call, struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *input = arg(call, r->a), *weight = arg(call, r->b);
+
+    if (input->count != 1 || weight->count != 1 || input->rank != 3 || weight->rank != 2 ||
+        input->dims[1] != weight->dims[0])
+        return;
+    out->flops = 2 * input->elements * (double)weight->last;
+    out->math = input->type;
+    out->bytes = 2 * lpo_operators_bytes(input) + lpo_operators_bytes(weight) +
+                 lpo_operators_bytes(arg(call, r->c));
 }

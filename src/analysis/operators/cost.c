@@ -111,11 +111,11 @@ struct lpo_operator_cost lpo_operators_cost(const struct lpo_trace *t, const str
 
     if (!r)
         return out;
-    out.by_step = r->how & BY_STEP;
-    if ((out.by_step && !lengths) || !lpo_operators_read_args(t, op, &call))
+    out.by_step = r->by_step != NULL;
+    if ((r->by_step && !lengths) || !lpo_operators_read_args(t, op, &call))
         return out;
-    if (out.by_step)
-        lpo_operators_paged_attention(r, &call, lengths, &out);
+    if (r->by_step)
+        r->by_step(r, &call, lengths, &out);
     else
         r->cost(r, &call, &out);
     return out;

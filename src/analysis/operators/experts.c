@@ -6,25 +6,39 @@
 #include "analysis/operators/cost.h"
 #include "analysis/operators/rules.h"
 
-/* Rows of `a` in groups, each with a matrix of its own: [T, K] by [G, K, N]. */
+/* Rows of `a` in groups, each with a matrix of its own: [T, K] by [G, K, N] or [G, N, K], or lists
+ * of both. [G, M, K] by [K, T] has columns in groups, [M, T] by [T, N] what is summed over, and
+ * backward [T, K] by [T, N] is that with both as they were. */
 void lpo_operators_grouped(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
                            struct lpo_operator_cost *out)
 {
     const struct lpo_op_tensor *a = lpo_operators_arg(call, r->a),
                                *b = lpo_operators_arg(call, r->b);
-    double result;
+    double columns;
 
+    out->math = a->type;
+    if (a->count > 1 && a->count == b->count && a->rank == 2 && b->rank == 2 && b->last >= 0) {
+        out->flops = 2 * a->elements * (double)b->last;
+        return;
+    }
     if (a->count != 1 || b->count != 1 || (a->rank == 3 && b->rank == 3)) {
         lpo_operators_product(r, call, out);
         return;
     }
-    if (a->rank != 2 || (b->rank != 2 && b->rank != 3) || a->dims[1] != b->dims[b->rank - 2])
+    if (b->rank == 3 && a->rank == 2 && (a->last == b->dims[1] || a->last == b->dims[2])) {
+        columns = (double)(a->last == b->dims[1] ? b->dims[2] : b->dims[1]);
+        if (a->element_bytes > 1)
+            out->bytes = lpo_operators_bytes(a) + lpo_operators_bytes(b) +
+                         (double)a->dims[0] * columns * a->element_bytes;
+    } else if (b->rank == 2 && (a->rank == 2 || a->rank == 3) &&
+               (r->how & BACKWARD ? a->dims[0] : a->last) == b->dims[0]) {
+        columns = (double)b->dims[1];
+        if (a->rank == 3) /* each of the columns belongs to one group */
+            columns /= a->dims[0] > 0 ? (double)a->dims[0] : 1;
+    } else {
         return;
-    result = (double)a->dims[0] * (double)b->dims[b->rank - 1];
-    out->flops = 2 * result * (double)a->dims[1];
-    out->math = a->type;
-    if (b->rank == 3 && a->element_bytes > 1)
-        out->bytes = lpo_operators_bytes(a) + lpo_operators_bytes(b) + result * a->element_bytes;
+    }
+    out->flops = 2 * a->elements * columns;
 }
 
 /* How many numbers of the weights stand in one element: 4-bit weights have two in a byte. */
@@ -86,4 +100,21 @@ void lpo_operators_experts_down(const struct lpo_operators_rule *r, const struct
         return;
     out->flops = 2 * inner->elements * (double)down->dims[1];
     out->math = inner->type;
+}
+
+/* One product for each row of the result, [M, N] or [M, experts, N], which is an argument: tokens
+ * [.., K] by weights [E, N, K], in whatever order and packing those are. */
+void lpo_operators_experts_into(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                                struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *tokens = lpo_operators_arg(call, r->a);
+    const struct lpo_op_tensor *weights = lpo_operators_arg(call, r->b);
+    const struct lpo_op_tensor *result = lpo_operators_arg(call, r->c);
+
+    if (tokens->count != 1 || tokens->rank != 2 || weights->count != 1 || weights->rank != 3 ||
+        result->count != 1 || (result->rank != 2 && result->rank != 3) ||
+        (weights->dims[1] != result->last && weights->dims[2] != result->last))
+        return;
+    out->flops = 2 * result->elements * (double)tokens->last * (r->how & PACKED ? 2 : 1);
+    out->math = tokens->type;
 }

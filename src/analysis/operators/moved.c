@@ -50,12 +50,8 @@ void lpo_operators_elementwise(const struct lpo_operators_rule *r, const struct 
 void lpo_operators_like_first(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
                               struct lpo_operator_cost *out)
 {
-    double read = 0;
-
-    for (size_t i = 0; i < call->count; i++)
-        read += lpo_operators_bytes(&call->at[i]);
     if (arg(call, r->a)->count == 1)
-        out->bytes = read + lpo_operators_bytes(arg(call, r->a)) +
+        out->bytes = lpo_operators_all_bytes(call) + lpo_operators_bytes(arg(call, r->a)) +
                      lpo_operators_bytes(arg(call, r->b)) + lpo_operators_bytes(arg(call, r->c));
 }
 
@@ -63,13 +59,9 @@ void lpo_operators_like_first(const struct lpo_operators_rule *r, const struct l
 void lpo_operators_every_tensor(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
                                 struct lpo_operator_cost *out)
 {
-    double moved = 0;
-
     (void)r;
-    for (size_t i = 0; i < call->count; i++)
-        moved += lpo_operators_bytes(&call->at[i]);
     if (arg(call, 0)->count == 1)
-        out->bytes = moved;
+        out->bytes = lpo_operators_all_bytes(call);
 }
 
 /* Reads b, writes a. */
@@ -89,4 +81,83 @@ void lpo_operators_look_up(const struct lpo_operators_rule *r, const struct lpo_
     if (table->count == 1 && index->count == 1 && table->rank == 2 && table->element_bytes > 0)
         out->bytes = 2 * index->elements * (double)table->dims[1] * table->element_bytes +
                      lpo_operators_bytes(index);
+}
+
+/* Reads a and b, and writes as many numbers, in the type of c where that is given: rotations, and
+ * new keys and values that go into a cache. */
+void lpo_operators_rewrite(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                           struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *a = arg(call, r->a), *b = arg(call, r->b), *c = arg(call, r->c);
+    double read = lpo_operators_bytes(a) + lpo_operators_bytes(b);
+
+    if (a->count != 1 || b->count > 1)
+        return;
+    if (r->c == NOT_THERE)
+        out->bytes = 2 * read;
+    else if (c->element_bytes > 0)
+        out->bytes = read + (a->elements + b->elements) * c->element_bytes;
+}
+
+/* Everything is read, a written in bytes, with a scale of four bytes for each group in its rows
+ * (`word`: how large they are), and b in its own shape. */
+void lpo_operators_quantized(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                             struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *a = arg(call, r->a);
+    double groups = 0;
+    int64_t size;
+
+    if (a->count != 1 || a->rank < 1 || a->last < 1)
+        return;
+    if (r->word != NOT_THERE) {
+        if (lpo_operators_numbers(arg(call, r->word), &size, 1) != 1 || size < 1)
+            return;
+        groups = a->elements / (double)a->last * ceil((double)a->last / (double)size);
+    }
+    out->bytes = lpo_operators_all_bytes(call) + a->elements + 4 * groups +
+                 lpo_operators_bytes(arg(call, r->b));
+}
+
+/* Reads a; the result has its dimensions without those in `word`, "[0, -1]": all of them when none
+ * are given. Two behind it the type of the result may stand. Where the rule says so, `word` is one
+ * dimension, and the place of what was found comes too. */
+void lpo_operators_reduction(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                             struct lpo_operator_cost *out)
+{
+    enum { PLACE_BYTES = 8, TYPE = 2 };
+    const struct lpo_op_tensor *a = arg(call, r->a), *word = arg(call, r->word);
+    bool one = r->how & WITH_PLACE, given = word->value_len && (one || word->value[0] == '[');
+    double left = a->elements,
+           type = one ? NAN : lpo_operators_type_bytes(arg(call, r->word + TYPE));
+    int64_t dims[LPO_OP_RANK];
+    size_t n = given ? lpo_operators_numbers(word, dims, LPO_OP_RANK) : 0;
+
+    if (a->count != 1 || a->element_bytes <= 0 || n > LPO_OP_RANK)
+        return;
+    if (word->count) { /* the larger of two tensors */
+        lpo_operators_elementwise(r, call, out);
+        return;
+    }
+    if (!n)
+        left = 1;
+    for (size_t i = 0; i < n; i++) {
+        int64_t d = dims[i] < 0 ? dims[i] + (int64_t)a->rank : dims[i];
+
+        if (d < 0 || d >= (int64_t)a->rank || a->dims[d] < 1)
+            return;
+        left /= (double)a->dims[d];
+    }
+    out->bytes = lpo_operators_bytes(a) +
+                 left * ((isnan(type) ? a->element_bytes : type) + (n && one ? PLACE_BYTES : 0));
+}
+
+/* Sums along the way: as large as what they are of. */
+void lpo_operators_running(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                           struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *a = arg(call, r->a);
+
+    if (a->count == 1)
+        out->bytes = 2 * lpo_operators_bytes(a);
 }

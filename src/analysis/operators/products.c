@@ -50,18 +50,26 @@ static bool batch_of(const struct lpo_op_tensor *a, const struct lpo_op_tensor *
     return true;
 }
 
-/* Of the result: of the tensor that takes it, or a number of torch.dtype, as scalar arguments have
- * them. */
-static double type_bytes(const struct lpo_op_tensor *a)
+/* Of one number of the result, [.., columns] with `elements` in all. A wide type stays; a narrow
+ * one does not say in what the result is kept, but an argument that takes it does: it has its
+ * shape. */
+static double result_bytes(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                           double elements, int64_t columns)
 {
-    static const double bytes[] = { 1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2 };
-    int64_t type;
+    const struct lpo_op_tensor *a = arg(call, r->a);
 
-    if (a->count)
-        return a->element_bytes > 0 ? a->element_bytes : NAN;
-    if (lpo_operators_numbers(a, &type, 1) != 1 || type >= (int64_t)(sizeof bytes / sizeof *bytes))
-        return NAN;
-    return bytes[type];
+    if (r->word != NOT_THERE)
+        return lpo_operators_type_bytes(arg(call, r->word));
+    if (a->element_bytes > 1)
+        return a->element_bytes;
+    for (size_t i = 0; i < call->count; i++) {
+        const struct lpo_op_tensor *t = &call->at[i];
+
+        if ((int)i != r->a && (int)i != r->b && t->count == 1 && t->rank > 1 &&
+            t->last == columns && t->elements == elements && t->element_bytes > 1)
+            return t->element_bytes;
+    }
+    return NAN;
 }
 
 void lpo_operators_product(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
@@ -82,17 +90,21 @@ void lpo_operators_product(const struct lpo_operators_rule *r, const struct lpo_
     }
     if (r->how & PACKED_B)
         y.rows *= 2;
-    if (x.columns != y.rows || !batch_of(a, b, &batch))
+    if (r->how & ROWS_FIRST && a->rank == 3 && b->rank == 3 && a->dims[1] == b->dims[0] &&
+        a->dims[0] != b->dims[0]) {
+        x.rows = a->dims[0];
+        batch = (double)a->dims[1];
+    } else if (!batch_of(a, b, &batch)) {
+        return;
+    }
+    if (x.columns != y.rows)
         return;
     result = batch * (double)x.rows * (double)y.columns;
     out->flops = 2 * result * (double)x.columns * (double)packed;
     out->math = a->type;
-    /* narrow types do not say in what the result is kept: another argument does */
     out->bytes = lpo_operators_bytes(a) + lpo_operators_bytes(b) +
                  lpo_operators_bytes(arg(call, r->c)) +
-                 result * (r->word != NOT_THERE   ? type_bytes(arg(call, r->word))
-                           : a->element_bytes > 1 ? a->element_bytes
-                                                  : NAN);
+                 result * result_bytes(r, call, result, y.columns);
 }
 
 /* A product whose own arguments say which matrix is turned, as BLAS has it: the one behind each
@@ -116,4 +128,70 @@ void lpo_operators_turned_by_words(const struct lpo_operators_rule *r,
     out->flops = 2 * m * n * k;
     out->math = a->type;
     out->bytes = lpo_operators_bytes(a) + lpo_operators_bytes(b) + lpo_operators_bytes(c);
+}
+
+/* The same as hipBLASLt's bindings have it: a and b, each behind by its scale, then the type of the
+ * result and one word for each matrix. A third word turns the result: as many products. */
+void lpo_operators_turned_by_flags(const struct lpo_operators_rule *r,
+                                   const struct lpo_op_call *call, struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *a = arg(call, r->a), *b = arg(call, r->b);
+    bool known[2], turned_a = lpo_operators_flag(arg(call, r->word + 1), &known[0]);
+    bool turned_b = lpo_operators_flag(arg(call, r->word + 2), &known[1]);
+    double m, n, k;
+
+    if (a->count != 1 || b->count != 1 || a->rank != 2 || b->rank != 2 || !known[0] || !known[1])
+        return;
+    m = (double)a->dims[turned_a];
+    k = (double)a->dims[!turned_a];
+    n = (double)b->dims[!turned_b];
+    if (k != (double)b->dims[turned_b])
+        return;
+    out->flops = 2 * m * n * k * (r->how & PACKED ? 2 : 1);
+    out->math = a->type;
+    out->bytes = lpo_operators_bytes(a) + lpo_operators_bytes(arg(call, r->a + 1)) +
+                 lpo_operators_bytes(b) + lpo_operators_bytes(arg(call, r->b + 1)) +
+                 m * n * lpo_operators_type_bytes(arg(call, r->word));
+}
+
+/* Rows of any shape, K long when they are laid flat, by [N, K]; the results are arguments too. */
+void lpo_operators_product_of_flat(const struct lpo_operators_rule *r,
+                                   const struct lpo_op_call *call, struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *a = arg(call, r->a), *b = arg(call, r->b);
+
+    if (a->count != 1 || b->count != 1 || a->rank < 2 || b->rank != 2 || b->dims[1] < 1 ||
+        fmod(a->elements, (double)b->dims[1]) != 0)
+        return;
+    out->flops = 2 * a->elements * (double)b->dims[0];
+    out->math = a->type;
+    out->bytes = lpo_operators_all_bytes(call);
+}
+
+/* A layer of a library, whatever stands around its two matrices: the first two tensors with rows of
+ * the same length. */
+void lpo_operators_layer(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                         struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *a = NULL, *b = NULL;
+
+    (void)r;
+    for (size_t i = 0; i < call->count && !b; i++) {
+        const struct lpo_op_tensor *t = &call->at[i];
+
+        if (t->count != 1 || t->rank < 2)
+            continue;
+        if (!a)
+            a = t;
+        else if (t->last == a->last)
+            b = t;
+    }
+    if (!b || a->last < 1 || (a->rank > 2 && b->rank > 2))
+        return;
+    out->flops = 2 * a->elements * (b->elements / (double)b->last);
+    out->math = a->type;
+    if (a->element_bytes > 1)
+        out->bytes = lpo_operators_all_bytes(call) + a->elements / (double)a->last *
+                                                         (b->elements / (double)b->last) *
+                                                         a->element_bytes;
 }

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""docs/operators.md: every operator that has a rule is in one of its lists, and no other. Prints TAP."""
+from __future__ import annotations
+
+import os
+import re
+import sys
+import unittest
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+
+
+def text(*parts: str) -> str:
+    with open(os.path.join(ROOT, *parts), encoding="utf-8") as f:
+        return f.read()
+
+
+class Rules(unittest.TestCase):
+    def test_every_rule_is_on_the_page(self) -> None:
+        code = text("src", "analysis", "operators", "rules.c")
+        table = re.search(r"lpo_operators_rule rules\[\] = \{\n(.*?)\n\};", code, re.S).group(1)
+        table = re.sub(r'"\s*\n\s*"', "", table)  # a long name is in two pieces
+        rules = re.findall(r'^    (?:\w+\(|\{ )"([^"]+)"', table, re.M)
+        self.assertGreater(len(rules), 200)
+        self.assertEqual(len(rules), len(set(rules)))
+        page = text("docs", "operators.md").split("## What is known")[1]
+        lists = [p for p in page.split("\n\n") if p.startswith("`")]
+        self.assertEqual(sorted(re.findall(r"`([^`]+)`", " ".join(lists))), sorted(rules))
+
+
+if __name__ == "__main__":
+    tap.main()
