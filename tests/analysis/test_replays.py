@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`lpo operators CAPTURE REPLAY`: kernels of CUDA graphs get the operators of the warm-up, or of the capture, in another file.
-Every number is worked out by hand. As TAP."""
+Every number is worked out by hand, or by a second reading of the traces. As TAP."""
 from __future__ import annotations
 
+import gzip
 import json
 import pathlib
 import sys
@@ -12,6 +13,8 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 from lpo_case import LpoCase  # noqa: E402
+
+DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "kineto"
 
 
 def kernel(name, ts, corr, dur=5, grid=1):
@@ -160,6 +163,58 @@ class ReplaysCase(LpoCase):
         ops, replays_, files = self.operators(warm_up(MM, ADD))
         self.assertIsNone(replays_)
         self.assertNotIn("CUDA graphs", self.lpo("operators", *files).stdout)
+
+
+class RealGraph(LpoCase):
+    """Four layers on an H200: two eager runs, the capture and five replays, each in a trace of its own (tests/gpu/capture_replay.sh)."""
+
+    @staticmethod
+    def events(part):
+        with gzip.open(DATA / f"h200_graph_{part}.json.gz") as f:
+            return [e for e in json.load(f)["traceEvents"] if e.get("ph") == "X"]
+
+    def by_hand(self):
+        """The kernels of a replay in the order of their starts are those of one eager run: the same names, in the order of launches. Each
+        counts for the innermost operator around its launch."""
+        events = self.events("warmup")
+        ops = [e for e in events if e["cat"] == "cpu_op"]
+        calls = sorted((e for e in events if e["cat"] in ("cuda_runtime", "cuda_driver")), key=lambda e: e["ts"])
+        kernels = {e["args"]["correlation"]: e for e in events if e["cat"] == "kernel"}
+        launched = [(c, kernels[c["args"]["correlation"]]["name"]) for c in calls if c["args"]["correlation"] in kernels]
+        half = len(launched) // 2
+        self.assertEqual([n for _, n in launched[:half]], [n for _, n in launched[half:]])
+        owner = []
+        for call, _ in launched[:half]:
+            around = [o for o in ops if o["ts"] <= call["ts"] and o["ts"] + o["dur"] >= call["ts"] + call["dur"]]
+            inner = min(around, key=lambda o: o["dur"])
+            owner.append((inner["name"], json.dumps(inner["args"]["Input Dims"])))
+        replays_ = {}
+        for e in self.events("replay"):
+            if e["cat"] == "kernel":
+                replays_.setdefault(e["args"]["correlation"], []).append(e)
+        sums = {}
+        for graph in replays_.values():
+            graph.sort(key=lambda e: e["ts"])
+            self.assertEqual([e["name"] for e in graph], [n for _, n in launched[:half]])
+            for key, e in zip(owner, graph):
+                sums[key] = sums.get(key, 0) + round(e["dur"] * 1000)
+        return sums, len(replays_)
+
+    def replayed(self, part):
+        files = [str(DATA / f"h200_graph_{p}.json.gz") for p in (part, "replay")]
+        done = self.lpo("operators", *files, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        doc = json.loads(done.stdout)
+        return {(o["name"], json.dumps(o["shapes"])): o["replayed"] for o in doc["operators"] if "replayed" in o}, doc["replays"]
+
+    def test_the_capture_alone_says_what_the_warm_up_says(self) -> None:
+        sums, graphs = self.by_hand()
+        warm, by_warm_up = self.replayed("warmup")
+        captured, by_capture = self.replayed("capture")
+        self.assertEqual({k: r["gpu_ns_self"] for k, r in warm.items() if r["gpu_ns_self"]}, sums)
+        self.assertEqual(captured, warm)
+        self.assertEqual((graphs, by_warm_up["joined_launches"], by_capture["captured_launches"]), (5, 5, 5))
+        self.assertEqual((by_warm_up["captured_launches"], by_capture["joined_gpu_ns"]), (0, sum(sums.values())))
 
 
 if __name__ == "__main__":
