@@ -56,18 +56,38 @@ static uint32_t json_of(struct lpo_kineto_args *a, const struct lpo_json_pull_te
     return lpo_trace_namen(a->t, a->scratch.at, (size_t)(to - a->scratch.at));
 }
 
+static bool starts(const struct lpo_json_pull_text *name, const char *with)
+{
+    return name->len >= strlen(with) && memcmp(name->at, with, strlen(with)) == 0;
+}
+
 /* Operators whose work is not in their shapes alone: strides and groups of a convolution, whether
- * attention is causal, how many experts a token goes to. Values of all others (offsets of every
- * slice) would fill the memory. */
+ * attention is causal, which dimensions are summed. Values of all others of PyTorch (offsets of
+ * every slice) would fill the memory; those of libraries are few, and rules of the user may ask for
+ * them. What goes through autograd's engine and between GPUs counts its calls in them. */
 static bool values_matter(const struct lpo_json_pull_text *name)
 {
-    static const char *const parts[] = { "conv",      "attention",  "attn",    "Attn", "mha_",
-                                         "scaled_mm", "grouped_mm", "te_gemm", "fmoe", "flash_" };
+    static const char *const parts[] = { "conv", "Conv",      "attention",  "attn",
+                                         "Attn", "scaled_mm", "grouped_mm", "int4pack" };
+    static const char *const reductions[] = { "aten::sum", "aten::mean",   "aten::max",
+                                              "aten::min", "aten::amax",   "aten::amin",
+                                              "aten::std", "aten::var",    "aten::norm",
+                                              "aten::log", "aten::linalg_" };
+    static const char *const without[] = { "autograd::", "c10d::", "c10d_functional::",
+                                           "_c10d_functional::" };
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (memmem(name->at, name->len, parts[i], strlen(parts[i])))
             return true;
-    return false;
+    for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
+        if (starts(name, reductions[i]))
+            return true;
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (starts(name, without[i]))
+            return false;
+    if (starts(name, "aten::"))
+        return false;
+    return memmem(name->at, name->len, "::", 2) != NULL || starts(name, "Mamba");
 }
 
 /* Asked for every operator: an answer for each name. */
@@ -95,7 +115,7 @@ static uint32_t new_args(struct lpo_kineto_args *a, const struct kineto_event *e
 /* Calls repeat: their texts as they stand in the file are looked up together, once. */
 uint32_t lpo_kineto_args_row(struct lpo_kineto_args *a, const struct kineto_event *e, uint32_t name)
 {
-    enum { MOST_KEPT = 65536, LONGEST = 512 };
+    enum { MOST_KEPT = 65536, LONGEST = 1024 };
     const struct lpo_json_pull_text *parts[] = { &e->dims, &e->types, &e->values };
     bool values = e->values.len && keeps_values(a, name, &e->name);
     char key[LONGEST];
