@@ -123,16 +123,22 @@ def kineto(path):
         rows.sort(key=lambda r: r[:2])
         peak, reserved, at = peak_of([(a["Total Allocated"], a["Total Reserved"]) for _, _, a, _ in rows])
         live = live_after([(a["Addr"], a["Bytes"], (t, thread)) for t, _, a, thread in rows[:at + 1]])
+        # an operator that makes no node has the number that comes next: the last of those with one number made the node
         forward = {}
         for thread, frames in open_by.items():
+            own = any(f[4].get("Fwd thread id") for f in frames if f[2] == "cpu_op")  # what autograd's threads run counts last
             for f in frames:
                 number = f[4].get("Sequence number")
-                if f[2] == "cpu_op" and number is not None and "Backward" not in f[3] and not f[3].startswith("autograd::engine::"):
-                    forward[number] = min(forward.get(number, (f[0], thread)), (f[0], thread), key=lambda x: x[0])
+                if f[2] == "cpu_op" and number is not None and not is_backward(f[3]):
+                    forward[number] = max(forward.get(number, (False, 0, thread)), (not own, f[0], thread), key=lambda x: x[:2])
         owners = grouped([(size, describe(open_by[o[1]], o[0], open_by, forward)) for size, o in live])
         out.append({"peak": peak, "reserved": reserved, "at": rows[at][0] - rows[0][0], "owners": owners,
                     "allocations": sum(a["Bytes"] > 0 for _, _, a, _ in rows)})
     return out
+
+
+def is_backward(name):
+    return "Backward" in name or name.startswith("autograd::engine::evaluate_function: ")
 
 
 def describe(frames, at, others=None, forward=None):
@@ -156,9 +162,9 @@ def describe(frames, at, others=None, forward=None):
             break
     shapes = found[4].get("Input Dims") if found else None
     place = "/".join(path) or function
-    numbers = [f[4]["Sequence number"] for f in around if f[2] == "cpu_op" and "Sequence number" in f[4]]
-    if not place and others and numbers and numbers[-1] in forward and forward[numbers[-1]][0] <= at:
-        there, thread = forward[numbers[-1]]
+    numbers = [f[4]["Sequence number"] for f in around if f[2] == "cpu_op" and "Sequence number" in f[4] and is_backward(f[3])]
+    if not place and others and numbers and numbers[-1] in forward and forward[numbers[-1]][1] <= at:
+        _, there, thread = forward[numbers[-1]]
         place = describe(others[thread], there)[0]
         place = place and place + " (backward)"
     return (place, found and found[3], None if shapes is None else json.dumps(shapes, separators=(",", ":")))

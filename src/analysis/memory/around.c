@@ -172,6 +172,12 @@ static void find_op(const struct around *r, const struct frame *const *open, siz
         m->shapes = r->t->op_args.at[found->args].dims;
 }
 
+/* Nodes of autograd have the number of the operator that made them. */
+static bool is_backward(const char *name)
+{
+    return strstr(name, "Backward") != NULL || lpo_str_starts(name, engine_prefix);
+}
+
 static void describe(struct around *r, const struct frame *const *open, size_t count,
                      struct lpo_memory_moment *m)
 {
@@ -180,7 +186,7 @@ static void describe(struct around *r, const struct frame *const *open, size_t c
     m->place = place_of(r, open, count, &inner);
     find_op(r, open, inner, count, m);
     for (size_t i = 0; i < count && !m->place; i++)
-        if (open[i]->sequence != LPO_NONE)
+        if (open[i]->sequence != LPO_NONE && is_backward(lpo_trace_text(r->t, open[i]->name)))
             m->sequence = open[i]->sequence;
     if (m->op == LPO_NONE) /* a range may have begun inside of an operator */
         find_op(r, open, 0, inner, m);
@@ -251,29 +257,40 @@ static void look_around(const struct lpo_trace *t, struct lpo_arena *a,
 
 /* --- the backward pass ---------------------------------------------------------------------- */
 
-/* Nodes of autograd have the number of the operator that made them. */
-static bool is_backward(const char *name)
+/* Threads on which autograd works. */
+static bool *backward_threads(const struct lpo_trace *t)
 {
-    return strstr(name, "Backward") != NULL || lpo_str_starts(name, engine_prefix);
+    bool *is = lpo_xcalloc(t->threads.len + 1, sizeof *is);
+
+    for (size_t i = 0; i < t->ops.len; i++)
+        is[t->ops.at[i].thread] |= t->ops.at[i].forward_thread != 0;
+    return is;
 }
 
-/* The outermost forward operator of each number that is wanted: the one that began first. */
+/* The forward operator of each number that is wanted. Operators that make no node have the number
+ * that comes next: of all with one number the last is the one that made it. What autograd's own
+ * threads compute again has numbers of theirs, and counts where no other thread has that number. */
 static struct lpo_map_u64 *find_forward(const struct lpo_trace *t,
                                         const struct lpo_memory_moment *moments, size_t count)
 {
     struct lpo_map_u64 *ops = lpo_map_u64_create(0);
+    bool *backward = backward_threads(t);
 
     for (size_t i = 0; i < count; i++)
         if (!moments[i].place && moments[i].sequence != LPO_NONE)
             lpo_map_u64_put(ops, moments[i].sequence, NULL);
     for (size_t i = 0; lpo_map_u64_count(ops) && i < t->ops.len; i++) {
-        const struct lpo_op *o = &t->ops.at[i];
+        const struct lpo_op *o = &t->ops.at[i], *was;
         uint32_t *known = o->sequence == LPO_NONE ? NULL : lpo_map_u64_find(ops, o->sequence);
 
-        if (known && !is_backward(lpo_trace_text(t, o->name)) &&
-            (*known == UINT32_MAX || o->start_ns < t->ops.at[*known].start_ns))
+        if (!known || is_backward(lpo_trace_text(t, o->name)))
+            continue;
+        was = *known == UINT32_MAX ? NULL : &t->ops.at[*known];
+        if (!was || (backward[was->thread] && !backward[o->thread]) ||
+            (backward[was->thread] == backward[o->thread] && o->start_ns > was->start_ns))
             *known = (uint32_t)i;
     }
+    free(backward);
     return ops;
 }
 
