@@ -134,6 +134,10 @@ class Pages(LpoCase):
         self.assertTrue(row[-1].startswith("add_rmsnorm_quant<"), row)
         gap = json.loads(self.raw("report.json"))["wall"][0]["longest_gaps"][0]
         self.assertEqual((gap["python"], gap["next"]), (["/srv/app/model.py(7): forward"], kernel))
+        shown = self.lpo("regions", trace, "--modules").stdout.splitlines()
+        self.assertTrue(any(line.startswith("model.py(7): forward  ") for line in shown), shown)
+        regions = json.loads(self.lpo("regions", trace, "--modules", "--json").stdout)["scopes"][0]["regions"]
+        self.assertIn("\\/srv\\/app\\/model.py(7): forward", [r["path"] for r in regions])  # machines have the whole name
 
     def test_regions_without_gpu_operations_are_left_out_and_scopes_that_differ_get_a_line(self) -> None:
         text = self.of(self.tree())

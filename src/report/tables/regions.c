@@ -135,12 +135,25 @@ static void row_host(struct lpo_table *t, const struct lpo_region_row *r, const 
         lpo_doc_row_unknown(t);
 }
 
+/* A function of Python by file and line: the folders before them are in the path, and would push
+ * what differs out of the column. */
+static const char *shown_name(const struct lpo_region_scope *s, const struct lpo_fold_row *r)
+{
+    const char *at = strstr(r->name, ".py(");
+
+    if (!at || strcmp(lpo_region_row_kind(s, &r->sum), "python") != 0)
+        return r->name;
+    while (at > r->name && at[-1] != '/')
+        at--;
+    return at;
+}
+
 static void add_row(struct lpo_table *t, const struct lpo_region_scope *s,
                     const struct lpo_fold_row *r, const struct layout *l)
 {
     const char *code = lpo_region_row_source(s, &r->sum);
 
-    lpo_doc_row_path(t, r->name, r->path, r->depth);
+    lpo_doc_row_path(t, shown_name(s, r), r->path, r->depth);
     row_visits(t, &r->sum);
     if (l->parts[GPU])
         row_gpu(t, s, &r->sum, l);
