@@ -348,6 +348,15 @@ static const struct name_case {
     { "aten::max", "[[8,4]]", "f", NULL, NONE, 4 * 33 },
     { "aten::max", "[[8,4],[8,1]]", "ff", NULL, NONE, 4 * (32 + 8 + 32) },
     { "aten::min", "[[8,4],[],[]]", "fss", "|-2|False", NONE, 4 * 32 + 4 * (4 + 8) },
+    { "aten::argmax", "[[8,4],[],[]]", "fss", "|-1|False", NONE, 4 * 32 + 8 * 8 },
+    { "aten::argmin", "[[8,4],[],[]]", "fss", "|||", NONE, 4 * 32 + 8 },
+    { "aten::all", "[[8,4],[],[]]", "Bss", "|0|False", NONE, 32 + 4 },
+    { "aten::any", "[[8,4]]", "B", NULL, NONE, 32 + 1 },
+    { "aten::eq", "[[8,4],[4]]", "ff", NULL, NONE, 4 * 36 + 32 },
+    { "aten::isneginf", "[[8,4]]", "b", NULL, NONE, 2 * 32 + 32 },
+    { "aten::tril", "[[8,4],[]]", "bs", NULL, NONE, 2 * 64 },
+    { "aten::normal_", "[[8,4],[],[],[]]", "bsss", NULL, NONE, 64 },
+    { "aten::gather", "[[8,4],[],[8,2],[]]", "fsls", NULL, NONE, 8 * 16 + 2 * 4 * 16 },
     { "aten::cumsum", "[[8,4],[],[]]", "fss", "|1|", NONE, 4 * 64 },
     { "aten::cumprod", "[[8,4],[],[]]", "fss", "|1|", NONE, 4 * 64 },
     { "aten::instance_norm", "[[8,4,10],[4],[4],[],[],[],[],[],[]]", "fff--ssss", NULL, NONE,
@@ -456,6 +465,7 @@ static const char *type_of(char letter)
         { 'c', "unsigned char" },
         { 'i', "int" },
         { 'l', "long int" },
+        { 'B', "bool" },
         { 's', "Scalar" },
     };
 

@@ -11,14 +11,14 @@ static const struct lpo_op_tensor *arg(const struct lpo_op_call *call, int i)
     return lpo_operators_arg(call, i);
 }
 
-/* The result has the shape that all inputs together have, and the widest type. */
+/* The result has the shape that all inputs together have, and the widest type, or is true or
+ * false. */
 void lpo_operators_elementwise(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
                                struct lpo_operator_cost *out)
 {
     double dims[LPO_OP_RANK] = { 0 }, elements = 1, widest = 0, read = 0;
     unsigned rank = 0;
 
-    (void)r;
     for (size_t i = 0; i < call->count; i++) {
         const struct lpo_op_tensor *a = &call->at[i];
 
@@ -42,7 +42,7 @@ void lpo_operators_elementwise(const struct lpo_operators_rule *r, const struct 
     for (unsigned d = 0; d < rank; d++)
         elements *= dims[d];
     if (rank)
-        out->bytes = read + elements * (widest > 0 ? widest : NAN);
+        out->bytes = read + elements * (r->how & TO_BOOL ? 1 : widest > 0 ? widest : NAN);
 }
 
 /* Everything is read, and the first written again in its own shape: norms, softmax, in place.
@@ -120,16 +120,16 @@ void lpo_operators_quantized(const struct lpo_operators_rule *r, const struct lp
 }
 
 /* Reads a; the result has its dimensions without those in `word`, "[0, -1]": all of them when none
- * are given. Two behind it the type of the result may stand. Where the rule says so, `word` is one
- * dimension, and the place of what was found comes too. */
+ * are given. Two behind a list the type of the result may stand. Where the rule says so, `word` is
+ * one dimension, and the place of what was found comes too, or alone. */
 void lpo_operators_reduction(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
                              struct lpo_operator_cost *out)
 {
     enum { PLACE_BYTES = 8, TYPE = 2 };
     const struct lpo_op_tensor *a = arg(call, r->a), *word = arg(call, r->word);
-    bool one = r->how & WITH_PLACE, given = word->value_len && (one || word->value[0] == '[');
-    double left = a->elements,
-           type = one ? NAN : lpo_operators_type_bytes(arg(call, r->word + TYPE));
+    bool one = r->how & ONE_DIM, given = word->value_len && (one || word->value[0] == '[');
+    double left = a->elements, type = a->element_bytes;
+    double given_type = one ? NAN : lpo_operators_type_bytes(arg(call, r->word + TYPE));
     int64_t dims[LPO_OP_RANK];
     size_t n = given ? lpo_operators_numbers(word, dims, LPO_OP_RANK) : 0;
 
@@ -148,8 +148,13 @@ void lpo_operators_reduction(const struct lpo_operators_rule *r, const struct lp
             return;
         left /= (double)a->dims[d];
     }
-    out->bytes = lpo_operators_bytes(a) +
-                 left * ((isnan(type) ? a->element_bytes : type) + (n && one ? PLACE_BYTES : 0));
+    if (!isnan(given_type))
+        type = given_type;
+    if (r->how & ONLY_PLACE)
+        type = PLACE_BYTES;
+    else if (r->how & WITH_PLACE && n)
+        type += PLACE_BYTES;
+    out->bytes = lpo_operators_bytes(a) + left * type;
 }
 
 /* Sums along the way: as large as what they are of. */
@@ -160,4 +165,14 @@ void lpo_operators_running(const struct lpo_operators_rule *r, const struct lpo_
 
     if (a->count == 1)
         out->bytes = 2 * lpo_operators_bytes(a);
+}
+
+/* One number of a for each index in b. */
+void lpo_operators_gather(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
+                          struct lpo_operator_cost *out)
+{
+    const struct lpo_op_tensor *from = arg(call, r->a), *index = arg(call, r->b);
+
+    if (from->count == 1 && index->count == 1 && from->element_bytes > 0)
+        out->bytes = lpo_operators_bytes(index) + 2 * index->elements * from->element_bytes;
 }

@@ -64,6 +64,18 @@
     {                                                                                              \
         name, lpo_operators_reduction, 0, NOT_THERE, NOT_THERE, word, 0                            \
     }
+#define ALONG(name, how)                                                                           \
+    {                                                                                              \
+        name, lpo_operators_reduction, 0, NOT_THERE, NOT_THERE, 1, ONE_DIM | (how)                 \
+    }
+#define TRUTH(name)                                                                                \
+    {                                                                                              \
+        name, lpo_operators_elementwise, 0, NOT_THERE, NOT_THERE, NOT_THERE, TO_BOOL               \
+    }
+#define WRITTEN(name)                                                                              \
+    {                                                                                              \
+        name, lpo_operators_copy, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0                            \
+    }
 #define FLAGS(name, how)                                                                           \
     {                                                                                              \
         name, lpo_operators_turned_by_flags, 0, 2, NOT_THERE, 4, how                               \
@@ -307,7 +319,24 @@ static const struct lpo_operators_rule rules[] = {
     ONE("aten::tanh_backward"),
     ONE("aten::sigmoid_backward"),
     ONE("aten::clone"),
+    ONE("aten::elu"),
+    ONE("aten::nan_to_num"),
+    ONE("aten::tril"),
+    ONE("aten::triu"),
     ONE("LigerSiLUMulFunction"),
+    TRUTH("aten::eq"),
+    TRUTH("aten::ne"),
+    TRUTH("aten::lt"),
+    TRUTH("aten::le"),
+    TRUTH("aten::gt"),
+    TRUTH("aten::ge"),
+    TRUTH("aten::logical_and"),
+    TRUTH("aten::logical_or"),
+    TRUTH("aten::logical_not"),
+    TRUTH("aten::isnan"),
+    TRUTH("aten::isinf"),
+    TRUTH("aten::isneginf"),
+    TRUTH("aten::isposinf"),
     REDUCED("aten::sum", 1),
     REDUCED("aten::mean", 1),
     REDUCED("aten::amax", 1),
@@ -318,8 +347,12 @@ static const struct lpo_operators_rule rules[] = {
     REDUCED("aten::norm", 2),
     REDUCED("aten::linalg_norm", 2),
     REDUCED("aten::linalg_vector_norm", 2),
-    { "aten::max", lpo_operators_reduction, 0, NOT_THERE, NOT_THERE, 1, WITH_PLACE },
-    { "aten::min", lpo_operators_reduction, 0, NOT_THERE, NOT_THERE, 1, WITH_PLACE },
+    ALONG("aten::max", WITH_PLACE),
+    ALONG("aten::min", WITH_PLACE),
+    ALONG("aten::argmax", ONLY_PLACE),
+    ALONG("aten::argmin", ONLY_PLACE),
+    ALONG("aten::all", 0),
+    ALONG("aten::any", 0),
     { "aten::cumsum", lpo_operators_running, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0 },
     { "aten::cumprod", lpo_operators_running, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0 },
     NORM("aten::softmax"),
@@ -401,8 +434,13 @@ static const struct lpo_operators_rule rules[] = {
       NOT_THERE, 0 },
     { "aten::copy", lpo_operators_copy, 0, 1, NOT_THERE, NOT_THERE, 0 },
     { "aten::copy_", lpo_operators_copy, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "aten::fill_", lpo_operators_copy, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0 },
-    { "aten::zero_", lpo_operators_copy, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0 },
+    WRITTEN("aten::fill_"),
+    WRITTEN("aten::zero_"),
+    WRITTEN("aten::normal_"),
+    WRITTEN("aten::uniform_"),
+    WRITTEN("aten::exponential_"),
+    WRITTEN("aten::bernoulli_"),
+    { "aten::gather", lpo_operators_gather, 0, 2, NOT_THERE, NOT_THERE, 0 },
     { "aten::embedding", lpo_operators_look_up, 0, 1, NOT_THERE, NOT_THERE, 0 },
     { "aten::index_select", lpo_operators_look_up, 0, 2, NOT_THERE, NOT_THERE, 0 },
 };

@@ -27,7 +27,10 @@ enum lpo_operators_how {
     EACH_EXPERT = 256, /* once for each expert that a token goes to */
     DECODE = 512,      /* of a step, only what it generates */
     NOT_SPREAD = 1024, /* convolution: every place next to the other */
-    WITH_PLACE = 2048, /* reduction: where it was found comes too */
+    ONE_DIM = 2048,    /* reduction: its word is one dimension, not a list */
+    WITH_PLACE = 4096, /* reduction: where it was found comes too */
+    ONLY_PLACE = 8192, /* reduction: that alone */
+    TO_BOOL = 16384,   /* elementwise: the result is true or false */
 };
 
 struct lpo_operators_rule {
@@ -67,6 +70,7 @@ lpo_operators_formula lpo_operators_elementwise;
 lpo_operators_formula lpo_operators_like_first;
 lpo_operators_formula lpo_operators_copy;
 lpo_operators_formula lpo_operators_look_up;
+lpo_operators_formula lpo_operators_gather;
 lpo_operators_formula lpo_operators_every_tensor;
 lpo_operators_formula lpo_operators_rewrite;
 lpo_operators_formula lpo_operators_quantized;

@@ -69,10 +69,11 @@ static bool values_matter(const struct lpo_json_pull_text *name)
 {
     static const char *const parts[] = { "conv", "Conv",      "attention",  "attn",
                                          "Attn", "scaled_mm", "grouped_mm", "int4pack" };
-    static const char *const reductions[] = { "aten::sum", "aten::mean",   "aten::max",
-                                              "aten::min", "aten::amax",   "aten::amin",
-                                              "aten::std", "aten::var",    "aten::norm",
-                                              "aten::log", "aten::linalg_" };
+    static const char *const reductions[] = { "aten::sum", "aten::mean",    "aten::max",
+                                              "aten::min", "aten::amax",    "aten::amin",
+                                              "aten::std", "aten::var",     "aten::norm",
+                                              "aten::log", "aten::linalg_", "aten::arg",
+                                              "aten::all", "aten::any" };
     static const char *const without[] = { "autograd::", "c10d::", "c10d_functional::",
                                            "_c10d_functional::" };
 
