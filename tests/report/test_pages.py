@@ -139,6 +139,28 @@ class Pages(LpoCase):
         regions = json.loads(self.lpo("regions", trace, "--modules", "--json").stdout)["scopes"][0]["regions"]
         self.assertIn("\\/srv\\/app\\/model.py(7): forward", [r["path"] for r in regions])  # machines have the whole name
 
+    def test_steps_have_the_columns_that_say_something(self) -> None:
+        def steps(name):
+            events = []
+            for i in range(2):
+                at, args = 1000 * i, {"correlation": i + 1, "device": 0, "stream": 7}
+                events += [{"ph": "X", "cat": "user_annotation", "name": name % i if "%" in name else name, "pid": 1, "tid": 1, "ts": at, "dur": 900},
+                           {"ph": "X", "cat": "cuda_runtime", "name": "cudaGraphLaunch", "pid": 1, "tid": 1, "ts": at + 5, "dur": 5, "args": args}]
+                events += [{"ph": "X", "cat": "kernel", "name": k, "pid": 0, "tid": 7, "ts": at + t, "dur": 10, "args": args}
+                           for k, t in (("gemm", 20), ("ncclDevKernel_AllReduce_Sum_f16_RING_LL", 40))][:1 if "execute" in name else 2]
+            trace = os.path.join(self.cwd, "t.json")
+            with open(trace, "w", encoding="utf-8") as f:
+                json.dump({"schemaVersion": 1, "traceEvents": events}, f)
+            rows = next(t for t in tables(self.of(trace)) if "On the GPU" in t[0])
+            return dict(zip(rows[0], rows[1]))
+
+        server = steps("execute_context_0(0)_generation_4(4)")
+        self.assertEqual([server[k] for k in ("Kind", "Requests", "Tokens", "Steps", "In CUDA graphs")], ["decode", "4", "8", "2", "100.0\u00a0%"])
+        self.assertNotIn("Exposed communication", server)
+        training = steps("iteration %d")
+        self.assertEqual(training["Exposed communication"], "10\u00a0us")
+        self.assertNotIn("Tokens", training)
+
     def test_regions_without_gpu_operations_are_left_out_and_scopes_that_differ_get_a_line(self) -> None:
         text = self.of(self.tree())
         rows = next(t for t in tables(text) if t[0][0] == "Region")

@@ -3,30 +3,50 @@
  * and the ones that took far longer than the others. */
 #include "analysis/steps/steps.h"
 
+#include <string.h>
+
 #include "analysis/analysis.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
+#include "util/arena.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-enum { GROUPS = 12, SLOW = 5, IN_JSON = 2000 };
+enum { GROUPS = 12, SLOW = 5, IN_JSON = 2000, NOTHING_TO_SAY = 9 };
+
+enum {
+    KIND,
+    REQUESTS,
+    TOKENS,
+    STEPS,
+    WALL,
+    LEAST,
+    MOST,
+    ON_THE_GPU,
+    COMPUTE,
+    COMMUNICATION,
+    COPIES,
+    IDLE,
+    IN_GRAPHS
+};
 
 static const struct lpo_column group_columns[] = {
-    { "kind", "Kind", LPO_CELL_TEXT, NULL, 0, 8 },
-    { "requests", "Requests", LPO_CELL_COUNT, NULL },
-    { "count", "Steps", LPO_CELL_COUNT, NULL },
-    { "wall_ns", "Wall", LPO_CELL_NS, NULL },
-    { "min_ns", "Least", LPO_CELL_NS, NULL, 3 },
-    { "max_ns", "Most", LPO_CELL_NS, NULL, 2 },
-    { "gpu_ns", "On the GPU", LPO_CELL_NS, NULL },
-    { "compute_ns", "Compute", LPO_CELL_NS, NULL },
-    { "exposed_communication_ns", "Exposed communication", LPO_CELL_NS, NULL, 1 },
-    { "exposed_copy_ns", "Exposed copies", LPO_CELL_NS, NULL, 4 },
-    { "idle_ns", "Idle", LPO_CELL_NS, NULL },
-    { "graph_share", "In CUDA graphs", LPO_CELL_PERCENT, NULL, 5 },
+    [KIND] = { "kind", "Kind", LPO_CELL_TEXT, NULL, 0, 8 },
+    [REQUESTS] = { "requests", "Requests", LPO_CELL_COUNT, NULL },
+    [TOKENS] = { "tokens", "Tokens", LPO_CELL_COUNT, NULL },
+    [STEPS] = { "count", "Steps", LPO_CELL_COUNT, NULL },
+    [WALL] = { "wall_ns", "Wall", LPO_CELL_NS, NULL },
+    [LEAST] = { "min_ns", "Least", LPO_CELL_NS, NULL, 3 },
+    [MOST] = { "max_ns", "Most", LPO_CELL_NS, NULL, 2 },
+    [ON_THE_GPU] = { "gpu_ns", "On the GPU", LPO_CELL_NS, NULL },
+    [COMPUTE] = { "compute_ns", "Compute", LPO_CELL_NS, NULL },
+    [COMMUNICATION] = { "exposed_communication_ns", "Exposed communication", LPO_CELL_NS, NULL, 1 },
+    [COPIES] = { "exposed_copy_ns", "Exposed copies", LPO_CELL_NS, NULL, 4 },
+    [IDLE] = { "idle_ns", "Idle", LPO_CELL_NS, NULL },
+    [IN_GRAPHS] = { "graph_share", "In CUDA graphs", LPO_CELL_PERCENT, NULL },
 };
 
 static const struct lpo_column slow_columns[] = {
@@ -45,9 +65,31 @@ static void row_count_if(struct lpo_table *t, int64_t n)
         lpo_doc_row_count(t, (uint64_t)n);
 }
 
+/* Servers have requests, tokens and graphs, trainings communicate: what no row has anything to say
+ * about is the first to go where the table is too wide. */
+static const struct lpo_column *columns_of(struct lpo_doc *doc, const struct lpo_program_steps *s)
+{
+    struct lpo_column *c = lpo_arena_alloc(doc->arena, sizeof group_columns);
+    bool says[COUNT(group_columns)] = { false };
+
+    memcpy(c, group_columns, sizeof group_columns);
+    for (size_t i = 0; i < s->groups.len; i++) {
+        const struct lpo_step_group *g = &s->groups.at[i];
+
+        says[REQUESTS] |= g->requests >= 0;
+        says[TOKENS] |= g->tokens >= 0;
+        says[COMMUNICATION] |= g->exposed_communication_ns > 0;
+        says[IN_GRAPHS] |= g->graph_operations > 0;
+    }
+    for (size_t i = 0; i < COUNT(group_columns); i++)
+        if (!says[i] && (i == REQUESTS || i == TOKENS || i == COMMUNICATION || i == IN_GRAPHS))
+            c[i].minor = NOTHING_TO_SAY;
+    return c;
+}
+
 static void add_groups(struct lpo_doc *doc, const struct lpo_program_steps *s, bool gpu)
 {
-    struct lpo_table *t = lpo_doc_table(doc, "steps", "", group_columns, COUNT(group_columns));
+    struct lpo_table *t = lpo_doc_table(doc, "steps", "", columns_of(doc, s), COUNT(group_columns));
 
     for (size_t i = 0; i < s->groups.len && i < GROUPS; i++) {
         const struct lpo_step_group *g = &s->groups.at[i];
@@ -56,6 +98,7 @@ static void add_groups(struct lpo_doc *doc, const struct lpo_program_steps *s, b
 
         lpo_doc_row_text(t, lpo_steps_kind_name(g->kind));
         row_count_if(t, g->requests);
+        row_count_if(t, g->tokens);
         lpo_doc_row_count(t, g->count);
         lpo_doc_row_ns(t, g->wall_ns);
         lpo_doc_row_ns(t, g->min_ns);
