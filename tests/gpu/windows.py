@@ -74,8 +74,11 @@ def compare(full_path, part_path, name, percent):
         wrong.append(f"{lost} GPU operations without a launch")
     for i, call in enumerate(some):
         like = all_calls[first - 1 + i * every]
-        if Counter(w["name"] for w in call) != Counter(w["name"] for w in like):
+        here, there = (Counter(w["name"] for w in some_call) for some_call in (call, like))
+        if here != there:
             wrong.append(f"call {first + i * every}: {len(call)} kernels, {len(like)} in the full trace")
+            if len(wrong) == 1:
+                print(f"  only here: {dict(here - there)}\n  only in the full trace: {dict(there - here)}")
     times = [gpu_ns(c) for c in some]
     mean, of_all = statistics.mean(times), statistics.mean(gpu_ns(c) for c in all_calls)
     away = 100 * mean / of_all - 100

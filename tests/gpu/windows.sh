@@ -7,6 +7,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
+mkdir -p "$OUT"
 PYTHON=${PYTHON:-python3}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -50,10 +51,10 @@ graphs() { # switching kernel records between launches of a graph must not crash
     done
 }
 attach() { # CUPTI with the first window: steps, and launches of a graph that was made before it came, are those of a full recording
-    traced all -- eager & traced all-nodes GRAPH_NODES=1 -- graph &
-    traced at-step CAPTURE_RANGE=step CAPTURE_FIRST=60 CAPTURE_ATTACH=1 -- eager &
-    traced at-graph CAPTURE_RANGE=graph_step CAPTURE_FIRST=200 CAPTURE_EVERY=8 CAPTURE_ATTACH=1 -- graph &
-    wait
+    traced all -- eager # one after the other: programs that share a GPU have kernels of milliseconds
+    traced at-step CAPTURE_RANGE=step CAPTURE_FIRST=60 CAPTURE_ATTACH=1 -- eager
+    traced all-nodes GRAPH_NODES=1 -- graph
+    traced at-graph CAPTURE_RANGE=graph_step CAPTURE_FIRST=200 CAPTURE_EVERY=8 CAPTURE_ATTACH=1 -- graph
     compare all at-step step 10
     compare all-nodes at-graph graph_step 10
 }
