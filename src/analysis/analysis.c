@@ -7,7 +7,7 @@
 #include "analysis/counters/rules.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/critical/critical.h"
-#include "analysis/early.h"
+#include "analysis/critical_thread.h"
 #include "analysis/findings/findings.h"
 #include "analysis/fusion/fusion.h"
 #include "analysis/limits/limits.h"
@@ -62,7 +62,7 @@ struct lpo_analysis_memo {
     /* asked for already: they may be NULL all the same */
     bool has_ranks, has_rank_regions, has_rank_steps, has_rank_balance;
     struct lpo_critical *critical;
-    struct lpo_analysis_early *early; /* that computes it; NULL: nobody does */
+    struct lpo_analysis_critical_thread *critical_thread; /* that computes it; NULL: nobody does */
     struct lpo_queue *queue;
     struct lpo_fusion *fusion;
     struct lpo_wall_steady *steady;
@@ -213,7 +213,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
 {
     if (!a)
         return;
-    if (a->memo->early)
+    if (a->memo->critical_thread)
         lpo_analysis_critical(a); /* ends its thread, which reads the trace */
     forget_sums(a->memo);
     for (int i = 0; i < 2; i++)
@@ -426,10 +426,10 @@ const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_ana
 
 void lpo_analysis_start(const struct lpo_analysis *a)
 {
-    if (!a->timeline || a->memo->critical || a->memo->early)
+    if (!a->timeline || a->memo->critical || a->memo->critical_thread)
         return;
-    a->memo->early = lpo_analysis_early_start(a->tree, lpo_analysis_steps(a));
-    if (!a->memo->early)
+    a->memo->critical_thread = lpo_analysis_critical_thread_start(a->tree, lpo_analysis_steps(a));
+    if (!a->memo->critical_thread)
         return;
     lpo_analysis_operators(a, false); /* meanwhile, on this one */
     lpo_analysis_queue(a);
@@ -440,9 +440,9 @@ void lpo_analysis_start(const struct lpo_analysis *a)
 
 const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a)
 {
-    if (a->memo->early) {
-        a->memo->critical = lpo_analysis_early_take(a->memo->early);
-        a->memo->early = NULL;
+    if (a->memo->critical_thread) {
+        a->memo->critical = lpo_analysis_critical_thread_take(a->memo->critical_thread);
+        a->memo->critical_thread = NULL;
     }
     if (!a->memo->critical && a->timeline)
         a->memo->critical = lpo_critical_create(a->tree, lpo_analysis_steps(a));

@@ -7,6 +7,8 @@
 #include "collect/mem.h"
 #include "lpo/trace_format.h"
 
+/* A program under a limit of its address space may refuse 64 MiB: less is asked for then, down to
+ * LEAST. */
 enum { LOG_MOST = 64 << 20, LEAST = 64 << 10 };
 
 /* Mapped once at their largest and never moved: a slot, a text or a handle that a thread holds

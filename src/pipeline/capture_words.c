@@ -57,8 +57,8 @@ int lpo_pipeline_capture_check(const char *stage, const struct lpo_capture_words
     return 0;
 }
 
-/* Two masters of one window: what counts time from the start of each process would open it while
- * the server is loading. */
+/* What counts time from the start of each process would record while the server is loading, and the
+ * window of the server could not change that. */
 int lpo_pipeline_capture_check_server(const struct lpo_node *config, struct lpo_err *err)
 {
     if (!lpo_workload_server_under_load(config))

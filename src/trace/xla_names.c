@@ -100,7 +100,7 @@ const char *lpo_trace_xla_value(const char *text, size_t len, const char *key, s
     return value.at;
 }
 
-enum { MOST_SCOPES = 4 << 20 }; /* ranges more: some 120 MB */
+enum { MOST_SCOPES = 4 << 20 }; /* ranges that are added at most: about 120 MB */
 
 /* What a range becomes: the scopes around it, outermost first, and its readable name. */
 struct levels {

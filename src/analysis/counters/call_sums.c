@@ -11,8 +11,8 @@
 #include "trace/trace.h"
 #include "util/xmalloc.h"
 
-/* A call without so much of its time in samples, or with more of it beside others, has no figure.
- */
+/* A call has figures only where at least this part of its time lies in samples, and at most this
+ * part in samples that it shares with other calls. */
 static const double least_covered = 0.9, most_border = 0.25;
 
 enum what { DRAM, TENSOR, SM, WHATS };
@@ -129,7 +129,8 @@ static uint32_t common(const struct lpo_call_sums *c, uint32_t a, uint32_t b)
     return a == b ? a : LPO_NONE;
 }
 
-/* A call that holds everything of a sample has it alone. */
+/* The time of a sample counts as border for the calls that have only a part of it, not for those
+ * that hold all of it. */
 static void add_borders(struct lpo_call_sums *c, const struct lpo_sample_sweep *sweep)
 {
     uint32_t all = c->call[sweep->found.at[0].entry];

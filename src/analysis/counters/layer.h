@@ -16,10 +16,10 @@
 
 enum {
     LPO_LAYER_CLASSES = LPO_CLASSES + LPO_MEMSET, /* of kernels, then copies, then memsets */
-    LPO_LAYER_FEW = 40 + LPO_LAYER_CLASSES,       /* unknowns while looking at the clock */
+    LPO_LAYER_FEW = 40 + LPO_LAYER_CLASSES,       /* unknowns while the shift is searched */
 };
 
-/* Counters that run ahead of the operations alike. */
+/* Counters whose samples lie ahead of the operations by the same time. */
 enum lpo_sampled_family {
     LPO_FAMILY_MEMORY,
     LPO_FAMILY_SM,

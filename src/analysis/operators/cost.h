@@ -24,8 +24,8 @@ struct lpo_operator_cost {
     bool by_step;        /* it depends on the step around the call */
 };
 
-/* The user's own: "aten::linear=my::gemm*", my operators are products as aten::linear is, or
- * "aten::mm(2,0)=my::op" where the matrices are other arguments. They come before ours. */
+/* Rules of the user. "aten::linear=my::gemm*": these operators compute what aten::linear does.
+ * "aten::mm(2,0)=my::op": the matrices are its arguments 2 and 0. They come before ours. */
 struct lpo_operators_rules;
 int lpo_operators_rules_read(const char *const *texts, size_t count,
                              struct lpo_operators_rules **out, struct lpo_err *err);

@@ -2,8 +2,8 @@
 /* analysis/ranks/regions.h - regions over ranks: the least, the median and the most GPU time, and
  * the ranks that differ.
  *
- * A rank is odd at a region where its time is away from the median by more than a twentieth of it
- * and by more than four times the median distance. A rank that never entered the region has 0. */
+ * A rank is odd in a region where its time differs from the median by more than a twentieth of it
+ * and by more than four times the median difference. A rank that never entered the region has 0. */
 #pragma once
 
 #include <stddef.h>

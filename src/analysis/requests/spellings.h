@@ -16,7 +16,7 @@ struct lpo_requests_spelling {
 struct lpo_requests_client {
     const char *name;
     const char *mark;  /* a path that only such a document has */
-    const char *times; /* where a spread stands: %T is the time, %S the statistic */
+    const char *times; /* the path of a statistic: %T is the time, %S "mean", "p99" … */
     double to_ns;      /* of a time without a unit of its own */
     const struct lpo_requests_spelling *figures, *time_names, *stat_names; /* end with text NULL */
 };

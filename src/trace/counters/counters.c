@@ -163,8 +163,8 @@ static int read_about(struct lpo_counters_file *c, struct lpo_err *err)
 
 /* --- opening --- */
 
-static int opened(struct lpo_counters_file *c, int fd, const void *bytes, size_t len,
-                  struct lpo_counters_file **out, struct lpo_err *err)
+static int open_blocks(struct lpo_counters_file *c, int fd, const void *bytes, size_t len,
+                       struct lpo_counters_file **out, struct lpo_err *err)
 {
     int rc = lpo_native_blocks_as(&counters_format, fd, bytes, len, &c->blocks, err);
 
@@ -194,14 +194,14 @@ int lpo_counters_open(const char *path, struct lpo_counters_file **out, struct l
     }
     c = lpo_xcalloc(1, sizeof *c);
     c->plain = plain;
-    rc = opened(c, fd, NULL, 0, out, err);
+    rc = open_blocks(c, fd, NULL, 0, out, err);
     return rc < 0 ? lpo_ctx(err, "cannot read '%s' as sampled counters", path) : 0;
 }
 
 int lpo_counters_over(const void *bytes, size_t len, struct lpo_counters_file **out,
                       struct lpo_err *err)
 {
-    return opened(lpo_xcalloc(1, sizeof(struct lpo_counters_file)), -1, bytes, len, out, err);
+    return open_blocks(lpo_xcalloc(1, sizeof(struct lpo_counters_file)), -1, bytes, len, out, err);
 }
 
 void lpo_counters_file_destroy(struct lpo_counters_file *c)
@@ -276,7 +276,8 @@ static bool next_in_block(struct lpo_counters_file *c, struct lpo_counters_sampl
 {
     while (c->left) {
         if (c->samples.at == c->samples.end || !get_times(c, out) || !get_values(c)) {
-            c->totals.skipped += c->left < 1u << 20 ? c->left : 1; /* a count may be made up */
+            c->totals.skipped +=
+                c->left < 1u << 20 ? c->left : 1; /* a damaged count may be anything */
             c->left = 0;
             return false;
         }

@@ -67,7 +67,7 @@ static struct type around(struct parser *m, struct type t, struct text mark)
                           JOIN(m, t.right.at[0] == '[' ? TEXT(") ") : TEXT(")"), t.right), false };
 }
 
-/* A reference to a reference is one: && only to what is none or && itself. */
+/* References collapse, as in C++: & of && is &, and && of & is &. */
 static struct type reference(struct parser *m, bool right)
 {
     struct type t = lpo_demangle_type(m);

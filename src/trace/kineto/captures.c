@@ -9,7 +9,7 @@
 #include "trace/trace.h"
 #include "util/vec.h"
 
-enum { MOST = 1 << 24 }; /* of each: some 2 GB of text */
+enum { MOST = 1 << 24 }; /* moments of each list: such a trace has about 2 GB of text */
 
 /* A moment of a thread: a capture begins (its call has returned), ends (its call begins), or a
  * kernel was launched. */

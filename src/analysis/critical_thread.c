@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/early.h"
+#include "analysis/critical_thread.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 /* Operations below which a thread costs more than it saves: some milliseconds of work. */
 enum { FEWEST_OPS = 50000 };
 
-struct lpo_analysis_early {
+struct lpo_analysis_critical_thread {
     const struct lpo_region_tree *tree;
     const struct lpo_program_steps *steps;
     struct lpo_ahead *thread;
@@ -25,7 +25,7 @@ struct batch {
 
 static bool compute(void *ctx, void *to)
 {
-    const struct lpo_analysis_early *e = ctx;
+    const struct lpo_analysis_critical_thread *e = ctx;
     struct batch *b = to;
 
     b->critical = lpo_critical_create(e->tree, e->steps);
@@ -45,10 +45,10 @@ static void look_up_classes(const struct lpo_region_tree *tree)
         lpo_region_tree_class(tree, tree->trace->gpu_ops.at[i].name);
 }
 
-struct lpo_analysis_early *lpo_analysis_early_start(const struct lpo_region_tree *tree,
-                                                    const struct lpo_program_steps *steps)
+struct lpo_analysis_critical_thread *lpo_analysis_critical_thread_start(
+    const struct lpo_region_tree *tree, const struct lpo_program_steps *steps)
 {
-    struct lpo_analysis_early *e;
+    struct lpo_analysis_critical_thread *e;
 
     /* the graph of a single process is as large as its trace: beside the operators it would be the
      * most that a report takes */
@@ -65,7 +65,7 @@ struct lpo_analysis_early *lpo_analysis_early_start(const struct lpo_region_tree
     return NULL;
 }
 
-struct lpo_critical *lpo_analysis_early_take(struct lpo_analysis_early *e)
+struct lpo_critical *lpo_analysis_critical_thread_take(struct lpo_analysis_critical_thread *e)
 {
     struct batch *b = lpo_ahead_next(e->thread);
     struct lpo_critical *critical = b ? b->critical : NULL;
