@@ -216,6 +216,19 @@ class RealGraph(LpoCase):
         self.assertEqual((graphs, by_warm_up["joined_launches"], by_capture["captured_launches"]), (5, 5, 5))
         self.assertEqual((by_warm_up["captured_launches"], by_capture["joined_gpu_ns"]), (0, sum(sums.values())))
 
+    def test_the_report_has_their_time_in_graphs(self) -> None:
+        sums, _ = self.by_hand()
+        files = [str(DATA / f"h200_graph_{p}.json.gz") for p in ("capture", "replay")]
+        done = self.lpo("report", *files, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        section = next(s for s in json.loads(done.stdout)["sections"] if s["id"] == "operators")
+        rows = next(i for i in section["items"] if i["type"] == "table")["rows"]
+        names = {name for name, _ in sums}
+        most = max(names, key=lambda n: sum(ns for (name, _), ns in sums.items() if name == n))
+        self.assertEqual(rows[0]["operator"], most)
+        self.assertEqual({r["operator"]: r["replayed_self_ns"] for r in rows if r["replayed_self_ns"]},
+                         {n: sum(ns for (name, _), ns in sums.items() if name == n) for n in names})
+
 
 if __name__ == "__main__":
     tap.main()

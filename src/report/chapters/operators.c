@@ -3,6 +3,7 @@
 #include "report/tables/tables.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/operators/operators.h"
@@ -13,6 +14,7 @@
 #include "report/stage_results.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
+#include "util/arena.h"
 #include "util/err.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -29,8 +31,21 @@ static const struct lpo_column operator_columns[] = {
     { "gpu_mean_ns", "GPU mean", LPO_CELL_NS, NULL, 3 },
     { "share", "Share of GPU self", LPO_CELL_PERCENT, NULL, 0 },
     { "gpu_ops", "GPU operations", LPO_CELL_COUNT, NULL, 2 },
+    { "replayed_self_ns", "In CUDA graphs", LPO_CELL_NS, NULL },
     { "operator", "Operator", LPO_CELL_TEXT, NULL },
 };
+
+/* Without graphs the column of them is left out. */
+static struct lpo_table *add_table(struct lpo_doc *doc, const char *id, bool graphs)
+{
+    struct lpo_column *columns = lpo_arena_alloc(doc->arena, sizeof operator_columns);
+    size_t n = 0;
+
+    for (size_t i = 0; i < COUNT(operator_columns); i++)
+        if (graphs || strcmp(operator_columns[i].key, "replayed_self_ns") != 0)
+            columns[n++] = operator_columns[i];
+    return lpo_doc_table(doc, id, "", columns, n);
+}
 
 /* Without any GPU operation in the trace the profiler did not record the GPU: that is unknown, not
  * 0.
@@ -65,6 +80,17 @@ static int by_own_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The same with what graphs replayed of them. */
+static int by_own_and_replayed(const void *a, const void *b)
+{
+    const struct lpo_operator *x = *(const struct lpo_operator *const *)a;
+    const struct lpo_operator *y = *(const struct lpo_operator *const *)b;
+    int64_t of_x = x->gpu_self_ns + x->replayed_self_ns;
+    int64_t of_y = y->gpu_self_ns + y->replayed_self_ns;
+
+    return of_x != of_y ? (of_x > of_y ? -1 : 1) : by_own_time(a, b);
+}
+
 const struct lpo_operator **lpo_report_operators_in_order(const struct lpo_operators *ops)
 {
     const struct lpo_operator **order = lpo_xcalloc(ops->rows.len + 1, sizeof *order);
@@ -80,9 +106,12 @@ void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
 {
     const struct lpo_operators *ops = lpo_analysis_operators(a, false);
     const struct lpo_trace *trace = a->trace;
-    struct lpo_table *t = lpo_doc_table(doc, id, "", operator_columns, COUNT(operator_columns));
+    bool graphs = ops->replays.joined_kernels > 0;
+    struct lpo_table *t = add_table(doc, id, graphs);
     const struct lpo_operator **order = lpo_report_operators_in_order(ops);
 
+    if (graphs)
+        qsort(order, ops->rows.len, sizeof *order, by_own_and_replayed);
     for (size_t i = 0; i < ops->rows.len && i < most; i++) {
         const struct lpo_operator *o = order[i];
 
@@ -94,6 +123,8 @@ void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
         else
             lpo_doc_row_unknown(t);
         row_gpu(t, o, trace, ops->all.ns);
+        if (graphs)
+            lpo_doc_row_ns(t, o->replayed_self_ns);
         lpo_doc_row_textn(t, lpo_trace_text(trace, o->name), lpo_trace_text_len(trace, o->name));
     }
     if (ops->rows.len > most)
