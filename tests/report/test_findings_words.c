@@ -118,7 +118,9 @@ static void advice_fits_the_facts(void **state)
     const uint32_t loader = lpo_trace_name(t, "enumerate(DataLoader)#_SingleProcess.__next__");
     LPO_AUTO(lpo_analysis) a = lpo_analysis_of(t, NULL);
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
-    struct lpo_source s = { .trace = t, .analysis = a };
+    struct lpo_source s = { .trace = t,
+                            .analysis = a,
+                            .what = "the trace of the PyTorch profiler" };
     struct lpo_finding_words w = { arena, &s, NULL };
     const struct {
         enum lpo_finding_kind kind;

@@ -396,6 +396,23 @@ class RealTraces(Summary):
         self.assertIn("for 312.9 ms of it the host was in operators of the framework", [e["text"] for e in first["evidence"]])
         self.assertIn("The host launches more slowly than the GPU works", first["advice"])
 
+    def test_communication_of_a_program_that_waits_for_its_host(self) -> None:
+        """Nothing of 357 ms of exposed communication is on the critical path: the host is, from beginning to end."""
+        text = self.of_shared("kineto/v100_ddp_rank1_of2.json.gz")
+        self.assertNotIn("exposed-communication", [f["id"] for f in self.found["findings"]])
+        for page in text, self.report_md:
+            self.assertIn("Communication runs alone for 357.3 ms (20.6 %), but without that the program would not end sooner, by a simulation "
+                          "of the trace: it would wait for its host instead.", " ".join(page.split()))
+        self.assertEqual(self.found["wall"][0]["exposed_communication_ns"], 357343000)  # by its definition
+
+    def test_communication_saves_what_the_program_would_end_sooner(self) -> None:
+        self.of_shared("kineto/a100_train_rank3_of8.json.gz")
+        found = next(f for f in self.found["findings"] if f["id"] == "exposed-communication")
+        path, = self.found["critical_path"]
+        saving = next(s for s in path["savings"] if s["part"] == "communication")
+        self.assertIn(found["saving_ns"], saving.values())
+        self.assertLess(found["saving_ns"], self.found["wall"][0]["exposed_communication_ns"] / 4)
+
     def test_stacks_slow_the_host(self) -> None:
         self.of_shared("kineto/h100_bert_small.json.gz")
         self.assertIn("python-stacks", [c["id"] for c in self.found["cautions"]])

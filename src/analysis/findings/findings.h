@@ -78,6 +78,7 @@ enum lpo_fact {
     LPO_FACT_ALL_NS,       /* the same, hidden time too */
     LPO_FACT_KERNEL,       /* name: the kernel with most of that time; value: its time */
     LPO_FACT_EXPOSED_NS,   /* communication or copies that nothing covered */
+    LPO_FACT_SIMULATED_NS, /* what the program would end sooner without them: less than that */
     LPO_FACT_BYTES_TO_DEVICE,
     LPO_FACT_BYTES_TO_HOST,
     LPO_FACT_BYTES_ON_DEVICE,
@@ -185,6 +186,12 @@ struct lpo_first_call {
 
 typedef LPO_VEC(struct lpo_first_call) lpo_first_calls;
 
+/* Communication or copies that run alone, but without which the program would not end that much
+ * sooner. exposed_ns 0: none. */
+struct lpo_findings_masked {
+    int64_t exposed_ns, saving_ns;
+};
+
 struct lpo_findings {
     LPO_VEC(struct lpo_finding) all; /* largest saving first */
     LPO_VEC(struct lpo_caution) cautions;
@@ -199,6 +206,7 @@ struct lpo_findings {
      * before, as between the kernels of a CUDA graph. No finding counts it. */
     int64_t submitted_ns;
     uint64_t submitted_gaps;
+    struct lpo_findings_masked masked[2]; /* of the device: communication, copies */
     bool kernels_judged; /* counters or limits say whether kernels could be faster */
     double noise;        /* variation between repeats, 0 … ; 0: not known */
 };

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/critical/critical.h"
 #include "analysis/findings/private.h"
+#include "analysis/wall/timeline.h"
 #include "region/cells.h"
 #include "region/classes.h"
 #include "region/tree.h"
@@ -20,6 +22,72 @@ static int64_t communication(const struct lpo_wall_device *d)
 static int64_t copies(const struct lpo_wall_device *d)
 {
     return d->parts_unknown ? 0 : d->exposed_copy_ns;
+}
+
+/* Only a GPU that waits for its host would wait for it then too: a host that never lets it wait may
+ * wait itself, in ways that no trace shows. And where the trace leaves open what the GPU waited
+ * for, a simulation of it shows little. */
+static bool waits_for_host(const struct lpo_wall_device *d)
+{
+    const struct lpo_gap_sum *queued = &d->idle[LPO_IDLE_QUEUED];
+    bool explained = !queued->count || queued->ns <= d->span_ns / 20 ||
+                     queued->ns / (int64_t)queued->count < LPO_DEPENDENCY_NS;
+
+    return explained && d->idle[LPO_IDLE_HOST].ns > d->span_ns / 20;
+}
+
+/* The critical path of the only process that uses the device; NULL: several do, or the path does
+ * not fit what was measured. */
+static const struct lpo_critical_path *path_of(const struct lpo_findings_work *w)
+{
+    const struct lpo_critical *c;
+    size_t process = SIZE_MAX;
+
+    for (size_t i = 0; i < w->trace->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[i];
+
+        if (op->device != w->critical->device)
+            continue;
+        if (process != SIZE_MAX && process != op->process)
+            return NULL;
+        process = op->process;
+    }
+    c = lpo_analysis_critical(w->a);
+    for (size_t i = 0; c && i < c->paths.len; i++) {
+        const struct lpo_critical_path *p = &c->paths.at[i];
+
+        if (p->process == process)
+            return p->fits && p->without_launch <= p->operations / 20 ? p : NULL;
+    }
+    return NULL;
+}
+
+/* What the program would end sooner without this part, where a simulation of the trace says clearly
+ * less than `exposed_ns`: a program that waits for its host waits for it then too. */
+static int64_t worth(struct lpo_findings_work *w, enum lpo_critical_part part, int64_t exposed_ns)
+{
+    const struct lpo_critical_path *p;
+    int64_t ns;
+
+    if ((double)exposed_ns < LPO_FINDINGS_LEAST * (double)w->out->span_ns ||
+        !waits_for_host(w->critical) || !(p = path_of(w)))
+        return exposed_ns;
+    /* what is not on the path cannot save more than it is there */
+    ns = p->savings[part].known ? p->savings[part].removed_ns : p->parts.ns[part];
+    if (ns >= exposed_ns - exposed_ns / 10)
+        return exposed_ns;
+    w->out->masked[part == LPO_PATH_COPY] =
+        (struct lpo_findings_masked){ exposed_ns, ns > 0 ? ns : 0 };
+    return ns > 0 ? ns : 0;
+}
+
+static void add_simulated(const struct lpo_findings_work *w, struct lpo_finding *f,
+                          enum lpo_critical_part part)
+{
+    const struct lpo_findings_masked *m = &w->out->masked[part == LPO_PATH_COPY];
+
+    if (m->exposed_ns)
+        lpo_findings_fact(f, LPO_FACT_SIMULATED_NS, (double)m->saving_ns);
 }
 
 /* Operations of one kind on the critical device, those that others hide too. */
@@ -93,8 +161,9 @@ static bool others_are_missing(const struct lpo_findings_work *w)
 void lpo_findings_communication(struct lpo_findings_work *w)
 {
     int64_t exposed_ns = communication(w->critical);
+    int64_t most_ns = worth(w, LPO_PATH_COMMUNICATION, exposed_ns);
     struct lpo_finding *f =
-        lpo_findings_add(w, LPO_FINDING_COMMUNICATION, exposed_ns - w->waits_for_rank_ns);
+        lpo_findings_add(w, LPO_FINDING_COMMUNICATION, most_ns - w->waits_for_rank_ns);
 
     if (!f || w->other)
         return;
@@ -104,6 +173,7 @@ void lpo_findings_communication(struct lpo_findings_work *w)
     lpo_findings_fact(f, LPO_FACT_EXPOSED_NS, (double)exposed_ns);
     if (w->waits_for_rank_ns)
         lpo_findings_fact(f, LPO_FACT_RANK_WAIT_NS, (double)w->waits_for_rank_ns);
+    add_simulated(w, f, LPO_PATH_COMMUNICATION);
     add_hides(w, f);
 }
 
@@ -164,14 +234,17 @@ static void add_pinned(const struct lpo_findings_work *w, struct lpo_finding *f)
 
 void lpo_findings_copies(struct lpo_findings_work *w)
 {
-    struct lpo_finding *f = lpo_findings_add(w, LPO_FINDING_COPIES, copies(w->critical));
+    int64_t exposed_ns = copies(w->critical);
+    struct lpo_finding *f =
+        lpo_findings_add(w, LPO_FINDING_COPIES, worth(w, LPO_PATH_COPY, exposed_ns));
     struct moved m = { 0 };
     int64_t all_ns;
 
     if (!f || w->other)
         return;
     add_all(w, f, true);
-    lpo_findings_fact(f, LPO_FACT_EXPOSED_NS, (double)f->saving_ns);
+    lpo_findings_fact(f, LPO_FACT_EXPOSED_NS, (double)exposed_ns);
+    add_simulated(w, f, LPO_PATH_COPY);
     sum_copies(w, &m);
     all_ns = m.ns[0] + m.ns[1] + m.ns[2];
     for (int i = 0; i < 3; i++) {

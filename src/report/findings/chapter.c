@@ -48,6 +48,9 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
             add_finding(doc, &w, &found->all.at[i], ++shown);
     if (!shown)
         lpo_doc_paragraph(doc, "%s", lpo_report_finding_none(s, found));
+    for (size_t i = 0; i < 2; i++)
+        if ((more = lpo_report_finding_masked(&w, i)))
+            lpo_doc_paragraph(doc, "%s", more);
     if ((more = lpo_report_finding_queued(&w)))
         lpo_doc_paragraph(doc, "%s", more);
     if ((more = lpo_report_finding_kernels(&w)))

@@ -45,6 +45,9 @@ static const struct {
     [LPO_FACT_GRAPHS] = { "kernels that came from CUDA graphs already: %v", COUNT },
     [LPO_FACT_HIDES_NS] = { "all computing takes %v, too short to hide all of it", NS },
     [LPO_FACT_EXPOSED_NS] = { "%v of it were not covered by computing", NS },
+    [LPO_FACT_SIMULATED_NS] = { "without it the program would end %v sooner, by a simulation of "
+                                "the trace, because it waits for other things too",
+                                NS },
     [LPO_FACT_FEW_RANKS] = { "ranks that were recorded: %v, so waiting for the others is in it",
                              COUNT },
     [LPO_FACT_ALL_NS] = { "it took %v in all", NS },

@@ -65,6 +65,9 @@ const char *lpo_report_finding_verdict(const struct lpo_finding_words *w);
 const char *lpo_report_finding_kernels(const struct lpo_finding_words *w);
 /* Idle time although the next work had been launched; NULL where that is under 5 %. */
 const char *lpo_report_finding_queued(const struct lpo_finding_words *w);
+/* Of communication (0) or copies (1) that run alone and save next to nothing; NULL: there is no
+ * such time. */
+const char *lpo_report_finding_masked(const struct lpo_finding_words *w, size_t i);
 /* Why there is no finding to show. */
 const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo_findings *f);
 

@@ -399,6 +399,32 @@ const char *lpo_report_finding_kernels(const struct lpo_finding_words *w)
                             duration(w, (double)f->kernels_slack_ns));
 }
 
+const char *lpo_report_finding_masked(const struct lpo_finding_words *w, size_t i)
+{
+    static const struct {
+        const char *text;
+        enum lpo_finding_kind kind;
+    } what[] = { { "Communication runs", LPO_FINDING_COMMUNICATION },
+                 { "Copies run", LPO_FINDING_COPIES } };
+    const struct lpo_findings *f = w->findings;
+    const struct lpo_findings_masked *m = &f->masked[i];
+
+    if (!m->exposed_ns)
+        return NULL;
+    for (size_t k = 0; k < f->all.len; k++) /* what is left of it is a finding */
+        if (f->all.at[k].kind == what[i].kind)
+            return NULL;
+    return lpo_arena_printf(w->arena,
+                            "%s alone for %s (%s), but without that the program would %s, by a "
+                            "simulation of the trace: it would wait for its host instead. No "
+                            "finding counts it.",
+                            what[i].text, duration(w, (double)m->exposed_ns),
+                            percent(w, (double)m->exposed_ns / (double)f->span_ns),
+                            m->saving_ns ? lpo_arena_printf(w->arena, "end only %s sooner",
+                                                            duration(w, (double)m->saving_ns))
+                                         : "not end sooner");
+}
+
 const char *lpo_report_finding_queued(const struct lpo_finding_words *w)
 {
     const struct lpo_wall_device *d;

@@ -415,13 +415,16 @@ static void add_sureness(struct summary *t)
 {
     struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
     bool measured = false, estimated = false;
-    const char *queued;
+    const char *more;
 
     if (!t->findings->any_device)
         return;
     lpo_doc_section(t->doc, "sure", "How sure this is", 1);
-    if ((queued = lpo_report_finding_queued(&w)))
-        lpo_doc_paragraph(t->doc, "%s", queued);
+    for (size_t i = 0; i < 2; i++)
+        if ((more = lpo_report_finding_masked(&w, i)))
+            lpo_doc_paragraph(t->doc, "%s", more);
+    if ((more = lpo_report_finding_queued(&w)))
+        lpo_doc_paragraph(t->doc, "%s", more);
     for (size_t i = 0; i < t->findings->all.len; i++)
         *(t->findings->all.at[i].estimated ? &estimated : &measured) = true;
     if (measured)
