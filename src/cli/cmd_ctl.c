@@ -84,7 +84,8 @@ static int ctl_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_
     if (!answers.len)
         return lpo_fail(err, LPO_E_MISSING,
                         "no collector listens in '%s': the program has ended, or it runs without "
-                        "pipeline.native.capture.control=true (LPO_COLLECT_CAPTURE_CONTROL=1)",
+                        "pipeline.native.capture.control=true (LPO_COLLECT_CAPTURE_CONTROL=1) or "
+                        "pipeline.nsys.capture.control=true",
                         args->words[0]);
     if (lpo_cli_args_has(args, "json"))
         print_json(app, &answers);
@@ -107,7 +108,7 @@ const struct lpo_command lpo_cli_cmd_ctl = {
     .about =
         "DIR is a run folder, or the folder of the traces (LPO_COLLECT_DIR). Every process that "
         "listens there\nis asked; the program must run with "
-        "pipeline.native.capture.control=true.",
+        "pipeline.native.capture.control=true, or pipeline.nsys.capture.control=true for nsys.",
     .options = options,
     .run = ctl_run,
 };

@@ -13,6 +13,7 @@
 #include "run/one_rank.h"
 #include "run/secrets/secrets.h"
 #include "run/server/server.h"
+#include "run/switched.h"
 #include "util/err.h"
 #include "util/spool.h"
 #include "util/str.h"
@@ -221,6 +222,8 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
         return lpo_run_guard_main(argc - 2, argv + 2);
     if (strcmp(argv[1], "__server") == 0) /* what a stage runs for workload=server */
         return lpo_run_server_main(argc - 2, argv + 2);
+    if (strcmp(argv[1], "__switched") == 0) /* between nsys and the program: run/switched.h */
+        return lpo_run_switched_main(argc - 2, argv + 2);
     if (strcmp(argv[1], "__rank") == 0) /* between a launcher and the program */
         return lpo_run_one_rank_main(argc - 2, argv + 2);
     if (strcmp(argv[1], "__complete") == 0) /* called by the scripts in completions/ */

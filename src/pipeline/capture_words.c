@@ -2,11 +2,16 @@
 #include "pipeline/capture_words.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pipeline/stage.h"
 #include "run/workload/server.h"
 #include "util/err.h"
+
+/* No program makes more, and sums of such numbers do not overflow. */
+static const int64_t most_calls = 1000000000000000;
 
 /* A number from 1 on that ends at `until`; 0 when it is not one. */
 static int64_t number_before(const char *text, char until, const char **rest)
@@ -16,7 +21,7 @@ static int64_t number_before(const char *text, char until, const char **rest)
 
     errno = 0;
     value = text[0] >= '0' && text[0] <= '9' ? strtoll(text, &end, 10) : 0;
-    if (value < 1 || errno || !end || *end != until)
+    if (value < 1 || value > most_calls || errno || !end || *end != until)
         return 0;
     *rest = until ? end + 1 : end;
     return value;
@@ -42,17 +47,36 @@ int lpo_pipeline_capture_calls(const char *stage, const char *text, int64_t *fir
     return 0;
 }
 
+int lpo_pipeline_capture_signal(const char *name)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } signals[] = { { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "HUP", SIGHUP } };
+
+    for (size_t i = 0; name && i < sizeof signals / sizeof *signals; i++)
+        if (strcmp(signals[i].name, name) == 0)
+            return signals[i].number;
+    return 0;
+}
+
 int lpo_pipeline_capture_check(const char *stage, const struct lpo_capture_words *c,
                                struct lpo_err *err)
 {
-    if (c->calls && !c->range)
+    if ((c->calls || c->every > 1) && !c->range)
         return lpo_fail(err, LPO_E_CONFIG,
-                        "pipeline.%s.capture has calls and no range: set pipeline.%s.capture.range "
-                        "to the NVTX range they are about",
+                        "pipeline.%s.capture has calls or every and no range: set "
+                        "pipeline.%s.capture.range to the NVTX range they are about",
                         stage, stage);
-    if (c->every > 1)
+    if (c->ring_ns || c->slow_ns)
         return lpo_fail(err, LPO_E_CONFIG,
-                        "%s cannot record one call in so many; pipeline.native.capture.every can",
+                        "pipeline.%s.capture has ring or slow, and %s cannot keep the last seconds "
+                        "alone: pipeline.native.capture.ring can",
+                        stage, stage);
+    if (c->count)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "%s does not count the kernels of calls that it leaves out; "
+                        "pipeline.native.capture.count does",
                         stage);
     return 0;
 }

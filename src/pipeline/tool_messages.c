@@ -30,6 +30,8 @@ static const struct lpo_tool_message rows[] = {
       "ncu --list-sections lists those that do", LPO_TOOL_FATAL },
     { "Invalid configuration for nvtx-include", "ncu does not take this NVTX expression",
       "write the region as a pattern (prefill, decode*, a/b): docs/ncu.md", LPO_TOOL_FATAL },
+    { "unrecognised option '--range-filter'", "this ncu cannot choose calls of a range",
+      "use ncu 2023.2 or later, or set pipeline.ncu.capture.calls=null", LPO_TOOL_FATAL },
     { "No kernels were profiled", "no kernel passed the filters",
       "check ncu_cli.nvtx.include and kernel_name; native/regions.json lists the regions that "
       "exist",

@@ -5,6 +5,7 @@
 # $OUT gets nsight.txt, nsight.json (figures) and runs.tgz (what was made, files over 1 MB left out).
 #   tests/gpu/nsight.sh [forms] [failures] [presets] [torch] [nsys] [mistakes] [focus] [processes] [kernels] [separate] [cost]
 #   tests/gpu/nsight.sh forms-quick    what region patterns become under ncu, in three captures side by side (25 s)
+#   tests/gpu/nsight.sh calls switched which calls of a range ncu takes; nsys switched by lpo ctl (90 s)
 # NSIGHT_SECONDS=235: no part begins later. NSIGHT_COST_AFTER=FILE: cost, which is last, waits until FILE is there.
 # LPO_DRY=1: no GPU; every command that lpo would run is printed. SIGTERM packs what there is.
 set -uo pipefail

@@ -7,13 +7,14 @@ import json
 import os
 import signal
 import statistics
+import subprocess
 import sys
 import time
 import traceback
 from pathlib import Path
 
 import nsight_forms
-from nsight_lab import (DRY, EVERY, FORMS, LPO, NCU, NO_NATIVE, NSYS, ROOT, SMALL, SUMS, Lab, counts, number,
+from nsight_lab import (DRY, EVERY, FORMS, LPO, NCU, NO_NATIVE, NSYS, ONLY, ROOT, SMALL, SUMS, Lab, counts, number,
                         rows_of, sums_by_region, together, toy)
 
 SECTIONS = ["SpeedOfLight", "MemoryWorkloadAnalysis", "Occupancy", "SchedulerStats"]
@@ -295,6 +296,48 @@ def part_separate(lab: Lab) -> None:
         lab.equal(f"{region}: as many launches either way", launches["separate", region], launches["shared", region])
 
 
+def part_calls(lab: Lab) -> None:
+    """pipeline.ncu.capture.calls: the numbers that ncu's --range-filter fits, and no other (9-11 must not be found in 19)."""
+    repeats = 21
+    base = lab.run("calls-native", *SMALL, f"run.repeats={repeats}")
+    once, rest = divmod(lab.launches(*base.files("native/*.lpot")).get("decode", 0), repeats)
+    lab.check("calls: each decode has the same kernels", DRY or (once and not rest), (once, rest))
+    for words, calls in (("2-3", 2), ("9-11", 3), ("20-", 2), ("7", 1), ("1-9,every=4", 3)):
+        which, *every = words.split(",")
+        run = lab.run(f"calls-{words.replace(',every=', '-by-')}", *SMALL, f"run.repeats={repeats}", NO_NATIVE, *NCU, "pipeline.ncu.capture.range=decode",
+                      f"pipeline.ncu.capture.calls='{which}'", *(f"pipeline.ncu.capture.{w}" for w in every))
+        lab.equal(f"calls {words}: the stage is done", run.stage("ncu")["state"], "done")
+        lab.equal(f"calls {words}: kernels of {calls} calls", len(rows_of(run.text("ncu/raw.csv"))), calls * once)
+
+
+def part_switched(lab: Lab) -> None:
+    """pipeline.nsys.capture.control: two windows opened and closed by lpo ctl, a report for each with whole kernels of decode."""
+    path, end = lab.work / "runs" / "switched", lab.work / "switched-end"
+    program = f"while [ ! -e {end} ]; do {' '.join(toy())} >/dev/null || exit 1; done"
+    words = [LPO, "run", "-q", f"hydra.run.dir={path}", *ONLY, NO_NATIVE, *NSYS, "pipeline.nsys.capture.control=true",
+             "pipeline.nsys.capture.wait=true", "--", "sh", "-c", program]
+    if DRY:
+        print(lab.call([*words[:2], "--dry-run", *words[2:]]).stdout)
+        return
+    with subprocess.Popen(words, cwd=ROOT, env=lab.env) as run:
+        begin = time.monotonic()
+        while lab.call([LPO, "ctl", str(path), "status"]).returncode and run.poll() is None and time.monotonic() - begin < 30:
+            time.sleep(0.1)
+        for i in (1, 2):
+            done = lab.call([LPO, "ctl", str(path), "start"])
+            lab.equal(f"switched: window {i} begins", (done.returncode, done.stderr), (0, ""))
+            time.sleep(4)
+            done = lab.call([LPO, "ctl", str(path), "stop"])
+            lab.equal(f"switched: window {i} ends", (done.returncode, done.stderr), (0, ""))
+            print(f"    {done.stdout.strip()}")
+        end.touch()
+        lab.equal("switched: lpo ends well", run.wait(100), 0)
+    exports = sorted(path.glob("nsys/*.sqlite"))
+    lab.equal("switched: a report for each window", [p.name for p in exports], ["run.1.sqlite", "run.2.sqlite"])
+    for export in exports:
+        lab.check(f"switched: {export.name} has kernels of decode", lab.launches(export).get("decode"), "none")
+
+
 def part_focus(lab: Lab) -> None:
     base = lab.base()
     focus = ["pipeline.ncu.top_kernels=true", "run.top_n_kernels=2"]
@@ -336,7 +379,7 @@ def part_torch(lab: Lab) -> None:
 PARTS = {"forms": nsight_forms.part_forms, "failures": part_failures, "presets": part_presets, "torch": part_torch,
          "nsys": part_nsys, "mistakes": part_mistakes, "focus": part_focus, "processes": part_processes, "kernels": part_kernels,
          "separate": part_separate, "cost": part_cost}
-ASKED = {"forms-quick": nsight_forms.part_forms_quick}  # only when named
+ASKED = {"forms-quick": nsight_forms.part_forms_quick, "calls": part_calls, "switched": part_switched}  # only when named
 
 
 class Stopped(BaseException):

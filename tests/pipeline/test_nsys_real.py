@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -92,6 +94,63 @@ class Nsys(LpoCase):
     def test_the_shared_words_a_time_after_the_end(self) -> None:
         stage = self.nsys_stage(CAPTURE + "after=600s", code=1)
         self.assertIn("the program ended before the 600 s", stage["message"])
+
+    def test_the_shared_words_one_call_in_so_many(self) -> None:
+        stage = self.nsys_stage(CAPTURE + "range=decode", CAPTURE + "calls=1-4", CAPTURE + "every=2", "run.repeats=4")
+        self.assertEqual(self.reports(), ["run.1.sqlite", "run.3.sqlite"])
+        self.assertEqual(stage["notes"], ["only these calls of 'decode' were recorded: 1-4, one in 2 of them"])
+
+    def switched(self, *words: str) -> subprocess.Popen:
+        """The built-in model again and again, until the file `end` is there; `done` has a line for each time."""
+        toy = os.path.join(os.path.dirname(LPO), "workloads", "toy_llm")
+        program = (f"i=0; while [ ! -e end ] && [ $i -lt 600 ]; do {toy} --layers 1 --hidden 64 --max-new-tokens 2 --repeats 1 --warmup 0 >&2; "
+                   "echo >>done; i=$((i+1)); sleep 0.05; done; exit 0")
+        run = self.lpo_start(*(w for w in ON if not w.startswith("model.")), *words, "--", "sh", "-c", program)
+        self.wait_for(lambda: self.times() > 0)
+        return run
+
+    def times(self) -> int:
+        with open(os.path.join(self.cwd, "done"), encoding="utf-8") as f:
+            return len(f.readlines())
+
+    def twice_more(self) -> None:
+        """What was begun after now has been run whole."""
+        before = self.times()
+        self.wait_for(lambda: self.times() >= before + 2)
+
+    def ctl(self, word: str) -> dict:
+        done = self.lpo("ctl", self.run_dir, word, "--json")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return json.loads(done.stdout)["processes"][0]
+
+    def end(self, run: subprocess.Popen) -> None:
+        self.write("end", "")
+        out, err = run.communicate(timeout=200)
+        self.assertEqual(run.returncode, 0, out + err)
+
+    def test_windows_by_lpo_ctl(self) -> None:
+        run = self.switched(CAPTURE + "control=true", CAPTURE + "wait=true")
+        self.ctl("start")
+        self.twice_more()
+        self.assertEqual(self.ctl("stop")["windows"], 1)
+        self.twice_more()  # in none
+        self.ctl("start")
+        self.twice_more()
+        self.end(run)
+        self.assertEqual(self.reports(), ["run.1.sqlite", "run.2.sqlite"])
+        visits = [self.visits(name)["decode"] for name in self.reports()]
+        self.assertTrue(min(visits) >= 1 and sum(visits) < self.times(), (visits, self.times()))
+
+    def test_a_window_by_a_signal(self) -> None:
+        run = self.switched(CAPTURE + "signal=USR1")  # open from the start
+        self.twice_more()
+        os.kill(self.ctl("status")["pid"], signal.SIGUSR1)
+        self.wait_for(lambda: not self.ctl("status")["recording"])
+        self.twice_more()
+        self.end(run)
+        self.assertEqual(self.reports(), ["run.1.sqlite"])
+        visits = self.visits("run.1.sqlite")["decode"]
+        self.assertTrue(1 <= visits < self.times(), (visits, self.times()))
 
     def test_a_server_under_load(self) -> None:
         self.assertEqual(self.server("pipeline.nsys.gating_nvtx=false")["notes"], [])

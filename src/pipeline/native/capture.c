@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/native/capture.h"
 
-#include <signal.h>
 #include <string.h>
 
 #include "pipeline/capture_words.h"
 #include "run/step.h"
 #include "util/arena.h"
 #include "util/err.h"
-
-static const struct {
-    const char *name;
-    int number;
-} signals[] = { { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "HUP", SIGHUP } };
 
 static void set_number(struct lpo_arena *a, struct lpo_step *step, const char *name, int64_t value)
 {
@@ -67,9 +61,8 @@ int lpo_pipeline_native_capture_env(struct lpo_arena *a, const struct lpo_native
         set_number(a, step, "LPO_COLLECT_CAPTURE_AFTER_MS", c->after_ns / 1000000);
     if (c->for_ns)
         set_number(a, step, "LPO_COLLECT_CAPTURE_FOR_MS", (c->for_ns + 999999) / 1000000);
-    for (size_t i = 0; c->signal && i < sizeof signals / sizeof *signals; i++)
-        if (strcmp(signals[i].name, c->signal) == 0)
-            set_number(a, step, "LPO_COLLECT_CAPTURE_SIGNAL", signals[i].number);
+    if (lpo_pipeline_capture_signal(c->signal))
+        set_number(a, step, "LPO_COLLECT_CAPTURE_SIGNAL", lpo_pipeline_capture_signal(c->signal));
     if (c->ring_ns) {
         set_number(a, step, "LPO_COLLECT_RING_MS", (c->ring_ns + 999999) / 1000000);
         set_number(a, step, "LPO_COLLECT_RING_MB", c->ring_mb);

@@ -2,6 +2,7 @@
 /* Which ranges a capture is limited to. */
 #include "pipeline/ncu/command.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "pipeline/known_regions.h"
@@ -10,6 +11,7 @@
 #include "run/manifest.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/str.h"
 
 static void note(struct lpo_stage_ctx *ctx, const char *key, const char *text)
 {
@@ -120,6 +122,87 @@ static int join(struct lpo_stage_ctx *ctx, const char *key, struct lpo_exprs *ou
     return 0;
 }
 
+/* The numbers from `low` to `high`, which have equally many digits and differ, in a whole number of
+ * tens, hundreds, …, only in digits that run from 0 to 9 behind the first one that differs:
+ * "4[0-9]", "1[2-7]". */
+static void add_numbers(struct lpo_str *out, int64_t low, int64_t high)
+{
+    char from[24], to[24];
+
+    snprintf(from, sizeof from, "%lld", (long long)low);
+    snprintf(to, sizeof to, "%lld", (long long)high);
+    lpo_str_add(out, lpo_str_text(out)[0] ? "|" : "");
+    for (size_t i = 0; from[i]; i++)
+        lpo_str_addf(out, from[i] == to[i] ? "%c" : "[%c-%c]", from[i], to[i]);
+}
+
+/* The last number of the block of `low` that is not beyond `high`: of 40 and 57 it is 49, of 40 and
+ * 47 it is 47. A block ends with nines where `low` ends with zeros. */
+static int64_t end_of_block(int64_t low, int64_t high)
+{
+    int64_t size = 1, end = low;
+
+    while (low % (size * 10) == 0 && low + size * 10 - 1 <= high && size < INT64_MAX / 100)
+        size *= 10;
+    /* as many blocks of that size as the digit before them leaves */
+    while (end + 2 * size - 1 <= high && (end / size) % 10 != 9)
+        end += size;
+    return end + size - 1;
+}
+
+/* Every so many of them: each number by itself. */
+static int add_every(struct lpo_str *out, int64_t first, int64_t last, int64_t every,
+                     struct lpo_err *err)
+{
+    enum { MOST = 1000 };
+
+    if (!last || (last - first) / every >= MOST)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.ncu.capture.every needs pipeline.ncu.capture.calls with an end, "
+                        "as 1-64, and at most %d calls: ncu takes the number of each; "
+                        "pipeline.native.capture.every takes any",
+                        (int)MOST);
+    for (int64_t n = first; n <= last; n += every)
+        add_numbers(out, n, n);
+    return 0;
+}
+
+static void add_all(struct lpo_str *out, int64_t first, int64_t last)
+{
+    int64_t tens = 10, high = last;
+
+    while (!last && tens <= first)
+        tens *= 10;
+    if (!last)
+        high = tens - 1;
+    for (int64_t low = first, end; low <= high; low = end + 1) {
+        end = end_of_block(low, high);
+        add_numbers(out, low, end);
+    }
+    if (!last) { /* and all with more digits */
+        lpo_str_add(out, "|[1-9]");
+        for (; tens > 1; tens /= 10)
+            lpo_str_add(out, "[0-9]");
+        lpo_str_add(out, "[0-9]*");
+    }
+}
+
+/* Which calls, as ncu wants them: a regular expression over their numbers. It is closed on both
+ * sides, so that 3 is not found in 13. */
+static int instances(struct lpo_arena *a, int64_t first, int64_t last, int64_t every,
+                     const char **range_filter, struct lpo_err *err)
+{
+    LPO_STR out = { 0 };
+
+    if (every > 1 && add_every(&out, first, last, every, err) < 0)
+        return err->code;
+    if (every <= 1 && first != last)
+        add_all(&out, first, last);
+    *range_filter = first == last ? lpo_arena_printf(a, "::%lld", (long long)first)
+                                  : lpo_arena_printf(a, "::^(%s)$", lpo_str_text(&out));
+    return 0;
+}
+
 /* pipeline.ncu.capture in ncu's own words; *patterns stay as they are where no range is chosen. */
 static int choose_window(struct lpo_stage_ctx *ctx, struct lpo_settings_words *patterns,
                          const char **range_filter, struct lpo_err *err)
@@ -132,23 +215,24 @@ static int choose_window(struct lpo_stage_ctx *ctx, struct lpo_settings_words *p
     if (lpo_pipeline_capture_check("ncu", c, err) < 0 ||
         lpo_pipeline_capture_calls("ncu", c->calls, &first, &last, err) < 0)
         return err->code;
+    if (c->signal || c->control || c->wait)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.ncu.capture has signal, control or wait, and ncu cannot be "
+                        "switched while the program runs: choose a range; pipeline.native.capture "
+                        "and pipeline.nsys.capture can be");
     if (c->after_ns || c->for_ns)
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.ncu.capture has after or for, and ncu knows no time: choose a "
                         "range; pipeline.native.capture and pipeline.nsys.capture take times");
-    if (c->calls && first != last)
-        return lpo_fail(err, LPO_E_CONFIG,
-                        "pipeline.ncu.capture.calls is '%s', and ncu takes one call or all of "
-                        "them: write %lld; pipeline.native.capture.calls takes several",
-                        c->calls, (long long)first);
     if (!c->range)
         return 0;
     if (s->region_mode)
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.ncu.capture.range is not for region mode, where "
                         "pipeline.ncu.regions.include names the regions");
-    if (c->calls)
-        *range_filter = lpo_arena_printf(ctx->arena, "::%lld", (long long)first);
+    if ((first > 1 || last || c->every > 1) &&
+        instances(ctx->arena, first, last, c->every, range_filter, err) < 0)
+        return err->code;
     at = lpo_arena_array(ctx->arena, 1, sizeof *at);
     at[0] =
         strcmp(c->range, LPO_WINDOW_RANGE) == 0 ? LPO_WINDOW_DOMAIN "@" LPO_WINDOW_RANGE : c->range;
@@ -229,6 +313,8 @@ int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_comma
     if ((by_region ? regions(ctx, &include, nothing, err) : gates(ctx, &patterns, &include, err)) <
         0)
         return err->code;
+    if (!include.len)
+        command->range_filter = NULL; /* the range was dropped: there are no calls to count */
     translate_excludes(ctx, &exclude);
     command->nvtx = include.len || exclude.len || s->region_mode;
     command->nvtx_include = words_of(ctx->arena, &include);

@@ -6,9 +6,11 @@
 
 #include "pipeline/stage.h"
 #include "region/pattern/pattern.h"
+#include "run/switched.h"
 #include "run/workload/server.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/path.h"
 #include "util/str.h"
 
 /* --- the range that a capture is limited to ------------------------------------------------- */
@@ -73,6 +75,7 @@ static bool may_exist(struct lpo_stage_ctx *ctx, const char *capture, const char
 struct window {
     const char *capture, *end; /* NULL: no range is chosen */
     int64_t first_call;
+    bool switched;
     const char *delay, *duration;
     const char *recorded; /* a sentence about it; NULL: nothing was chosen */
 };
@@ -92,8 +95,8 @@ static int seconds(struct lpo_arena *a, const char *key, int64_t ns, const char 
                     key, key);
 }
 
-/* Which calls: each is a report of its own. nsys begins with the first; the stage removes those
- * before first_call. */
+/* Which calls: each is a report of its own. nsys begins with the first and leaves none out; the
+ * stage removes the reports that were not asked for. */
 static int calls(struct lpo_arena *a, const struct lpo_capture_words *c, struct window *out,
                  struct lpo_err *err)
 {
@@ -109,15 +112,43 @@ static int calls(struct lpo_arena *a, const struct lpo_capture_words *c, struct 
             lpo_arena_printf(a, "only these calls of '%s' were recorded: %s", c->range, c->calls);
     else if (c->range)
         out->recorded = lpo_arena_printf(a, "only calls of '%s' were recorded", c->range);
+    if (c->range && c->every > 1)
+        out->recorded =
+            lpo_arena_printf(a, "%s, one in %lld of them", out->recorded, (long long)c->every);
     return 0;
 }
 
-static int choose_window(struct lpo_arena *a, const struct lpo_capture_words *c, struct window *out,
-                         struct lpo_err *err)
+/* lpo ctl or a signal: all else that could choose is left out. */
+static int choose_switch(struct lpo_stage_ctx *ctx, const struct lpo_capture_words *c,
+                         struct window *out, struct lpo_err *err)
 {
+    out->switched = c->control || c->signal;
+    if (c->wait && !out->switched)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.nsys.capture.wait=true waits for nothing: set signal or control "
+                        "beside it");
+    if (!out->switched)
+        return 0;
+    if (c->range || c->after_ns || c->for_ns)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.nsys.capture has signal or control beside a range or a time, and "
+                        "nsys takes one of them; pipeline.native.capture combines all");
+    if (lpo_workload_server_under_load(ctx->config))
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.nsys.capture has signal or control, but this server is recorded "
+                        "while it is under load: set workload.server.window.over=all to switch by "
+                        "hand");
+    out->recorded = "only the windows that were opened from outside were recorded";
+    return 0;
+}
+
+static int choose_window(struct lpo_stage_ctx *ctx, const struct lpo_capture_words *c,
+                         struct window *out, struct lpo_err *err)
+{
+    struct lpo_arena *a = ctx->arena;
     LPO_STR name = { 0 };
 
-    if (lpo_pipeline_capture_check("nsys", c, err) < 0 ||
+    if (lpo_pipeline_capture_check("nsys", c, err) < 0 || choose_switch(ctx, c, out, err) < 0 ||
         seconds(a, "after", c->after_ns, &out->delay, err) < 0 ||
         seconds(a, "for", c->for_ns, &out->duration, err) < 0 || calls(a, c, out, err) < 0)
         return err->code;
@@ -161,7 +192,8 @@ static void set_gate(struct lpo_stage_ctx *ctx, const struct window *w, struct l
     c->delay = w->delay;
     c->duration = w->duration;
     c->recorded = w->recorded;
-    if (w->delay || w->duration)
+    c->switched = w->switched;
+    if (w->delay || w->duration || w->switched)
         return;
 
     if (strcmp(range, "none") == 0 || (nvtx && !s->gating_nvtx))
@@ -174,6 +206,7 @@ static void set_gate(struct lpo_stage_ctx *ctx, const struct window *w, struct l
     c->capture_range = range;
     c->capture_range_end = w->capture ? w->end : s->capture_range_end;
     c->first_call = w->capture ? w->first_call : 1;
+    c->every = w->capture ? s->capture.every : 1;
     c->nvtx_capture = nvtx ? capture : NULL;
 }
 
@@ -195,7 +228,7 @@ int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
     struct lpo_arena *a = ctx->arena;
     struct window window = { 0 };
 
-    if (choose_window(a, &s->capture, &window, err) < 0)
+    if (choose_window(ctx, &s->capture, &window, err) < 0)
         return err->code;
 
     *out = (struct lpo_nsys_command){
@@ -212,7 +245,7 @@ int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
     if (strstr(out->trace, "cuda"))
         out->cuda_graph_trace = s->cuda_graph_trace;
     set_gate(ctx, &window, out);
-    if (lpo_workload_server_under_load(ctx->config))
+    if (out->switched || lpo_workload_server_under_load(ctx->config))
         out->session = lpo_arena_printf(
             a, "lpo-%016llx", (unsigned long long)lpo_str_hash(out->output, strlen(out->output)));
     return 0;
@@ -297,8 +330,25 @@ struct lpo_words lpo_pipeline_nsys_start_words(struct lpo_arena *a,
     add_range(a, &out, c);
     add_extra(a, &out, c, START);
     add(a, &out, "force-overwrite", "true");
-    add(a, &out, "output", c->output);
+    add(a, &out, "output",
+        c->switched ? lpo_arena_printf(a, "%s." LPO_SWITCHED_WINDOW, c->output) : c->output);
     return out;
+}
+
+void lpo_pipeline_nsys_add_switch(struct lpo_arena *a, const struct lpo_capture_words *w,
+                                  const char *dir, struct lpo_words *out)
+{
+    const char *self = lpo_path_program(a);
+
+    lpo_run_words_add(a, out, self ? self : "lpo");
+    lpo_run_words_add(a, out, "__switched");
+    lpo_run_words_add_flag(a, out, "--dir", dir);
+    if (w->signal)
+        lpo_run_words_add_flag(a, out, "--signal",
+                               lpo_arena_printf(a, "%d", lpo_pipeline_capture_signal(w->signal)));
+    if (w->wait)
+        lpo_run_words_add(a, out, "--wait");
+    lpo_run_words_add(a, out, "--");
 }
 
 struct lpo_words lpo_pipeline_nsys_stop_words(struct lpo_arena *a, const struct lpo_nsys_command *c)

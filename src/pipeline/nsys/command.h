@@ -30,7 +30,8 @@ struct lpo_nsys_command {
     const char *capture_range_end; /* NULL or empty: the tool's own default */
     const char *nvtx_capture;      /* "Range@Domain", where capture_range is nvtx */
     const char *session;           /* switched from outside under this name; NULL: it is not */
-    int64_t first_call;            /* reports of the calls before it are not kept; 0, 1: all are */
+    int64_t first_call, every;     /* which calls' reports are kept; 0, 1: all */
+    bool switched;                 /* lpo ctl or a signal begins and ends it (run/switched.h) */
     const char *delay, *duration;  /* seconds */
     const char *recorded;          /* what pipeline.nsys.capture chose, for people; NULL: nothing */
     const char *nvtx_domain_include, *nvtx_domain_exclude;
@@ -46,7 +47,11 @@ int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
  */
 struct lpo_words lpo_pipeline_nsys_command_words(struct lpo_arena *a,
                                                  const struct lpo_nsys_command *c);
-/* The commands that begin and end the collection of a session. */
+/* Appended to them for a switched one: `lpo __switched`, with its socket in `dir`. */
+void lpo_pipeline_nsys_add_switch(struct lpo_arena *a, const struct lpo_capture_words *w,
+                                  const char *dir, struct lpo_words *out);
+/* The commands that begin and end the collection of a session. A switched one has a report for each
+ * window. */
 struct lpo_words lpo_pipeline_nsys_start_words(struct lpo_arena *a,
                                                const struct lpo_nsys_command *c);
 struct lpo_words lpo_pipeline_nsys_stop_words(struct lpo_arena *a,

@@ -74,10 +74,11 @@ static const struct lpo_stage_check checks[] = {
 
 struct state {
     const char *nsys;
-    const char *temp;   /* where nsys keeps its raw stream */
-    const char *gate;   /* the range that it waits for; NULL: none */
-    const char *delay;  /* seconds until it begins; NULL: at once */
-    int64_t first_call; /* of the gate; the reports of those before it are removed */
+    const char *temp;          /* where nsys keeps its raw stream */
+    const char *gate;          /* the range that it waits for; NULL: none */
+    const char *delay;         /* seconds until it begins; NULL: at once */
+    int64_t first_call, every; /* of the gate; the reports of others are removed */
+    bool switched;             /* lpo ctl or a signal begins and ends it */
     bool removed_calls;
     const char *recorded;        /* what pipeline.nsys.capture chose; NULL: nothing */
     size_t profile;              /* index of the main step */
@@ -86,7 +87,8 @@ struct state {
     const char *workload_failed; /* what the program did, when it failed under the profiler */
 };
 
-/* The program that runs the server begins and ends the collection with these commands. */
+/* The program that runs the server, or the one under study, begins and ends the collection with
+ * these commands. */
 static void set_switch(struct lpo_arena *a, struct lpo_step *step, const char *variable,
                        struct lpo_words words)
 {
@@ -116,8 +118,14 @@ static int nsys_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct 
     s->gate = command.nvtx_capture;
     s->delay = command.delay;
     s->first_call = command.first_call;
+    s->every = command.every;
+    s->switched = command.switched;
     s->recorded = command.recorded;
     words = lpo_pipeline_nsys_command_words(ctx->arena, &command);
+    if (command.switched)
+        lpo_pipeline_nsys_add_switch(ctx->arena,
+                                     &((const struct lpo_nsys_settings *)ctx->settings)->capture,
+                                     ctx->dir, &words);
     lpo_run_step_wrap(ctx->arena, step, &words);
     /* nsys keeps its raw stream in the temporary folder: that stays inside the run, too, because
      * /tmp is often a small disk */
@@ -183,17 +191,21 @@ static const char *named_after(struct lpo_arena *a, const char *what, const char
     return first == last ? what : lpo_arena_printf(a, "%s%.*s", what, (int)(last - first), first);
 }
 
-/* nsys can only begin with the first call of a range: what was not asked for goes, before it costs
- * an import. The number is that in run.<number>.nsys-rep. */
-static void remove_earlier_calls(struct lpo_stage_ctx *ctx, struct state *s)
+/* nsys can only begin with the first call of a range and leaves none out: what was not asked for
+ * goes, before it costs an import. The number is that in run.<number>.nsys-rep. */
+static void remove_other_calls(struct lpo_stage_ctx *ctx, struct state *s)
 {
     const char **files;
-    size_t n = s->first_call > 1 ? find_files(ctx, "run.[0-9]*.*", &files) : 0;
+    size_t n = s->first_call > 1 || s->every > 1 ? find_files(ctx, "run.[0-9]*.*", &files) : 0;
 
-    for (size_t i = 0; i < n; i++)
-        if (strtoll(lpo_path_base(files[i]) + strlen("run."), NULL, 10) < s->first_call &&
-            unlink(files[i]) == 0)
+    for (size_t i = 0; i < n; i++) {
+        long long call = strtoll(lpo_path_base(files[i]) + strlen("run."), NULL, 10);
+        bool wanted =
+            call >= s->first_call && (s->every <= 1 || (call - s->first_call) % s->every == 0);
+
+        if (!wanted && unlink(files[i]) == 0)
             s->removed_calls = true;
+    }
 }
 
 static void add_importer(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *importer,
@@ -315,7 +327,7 @@ static int nsys_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t
         rc = 0; /* there may be a report nevertheless: collect() looks */
     }
     if (i == s->profile) {
-        remove_earlier_calls(ctx, s);
+        remove_other_calls(ctx, s);
         add_importers(ctx, steps, s);
     }
     if (i >= s->last_import)
@@ -347,6 +359,12 @@ static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct 
         return lpo_fail(err, LPO_E_CHILD, "nsys made no report: %s: %s", m->meaning, m->remedy);
     if (s->workload_failed)
         return lpo_fail(err, LPO_E_CHILD, "%s; nsys made no report", s->workload_failed);
+    if (s->switched)
+        return lpo_fail(err, LPO_E_CHILD,
+                        "nsys made no report: nobody opened a window while the program ran. "
+                        "'lpo ctl %s start' opens one, and so does the signal of "
+                        "pipeline.nsys.capture.signal",
+                        ctx->run_dir);
     if (s->removed_calls)
         return lpo_fail(err, LPO_E_CHILD,
                         "nsys made no report of call %lld or later: '%s' was entered fewer times "
