@@ -448,8 +448,9 @@ void lpoc_forked(struct lpoc *c, bool inside)
     c->sampler_stop = NULL;
     c->orphans = 0;
     c->control.name[0] = 0; /* the thread that listens is the parent's */
-    c->gpu = NULL;          /* CUDA does not survive a fork, and neither does our view of it */
     c->gpu_waits = false;
+    /* CUDA does not survive a fork, and neither does our view of it */
+    c->gpu = c->gpu_ready = NULL;
     for (struct lpoc_thread *t = c->threads; t; t = t->next)
         if (t != self)
             lpoc_thread_vanish(t);

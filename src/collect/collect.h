@@ -48,8 +48,9 @@ struct lpoc {
     uint64_t last_range;              /* start/end ids; atomic */
     uint64_t counters[LPOC_COUNTERS]; /* by enum lpot_counter; atomic */
     uint32_t notes, footers, facts;   /* sequence numbers; atomic */
-    struct lpoc_gpu *gpu;             /* NULL until CUDA is initialised, or later: gpu_waits */
-    bool gpu_waits;                   /* for the first window; under the lock of the windows */
+    struct lpoc_gpu *gpu; /* NULL until CUDA is initialised, or later: gpu_waits; for callbacks */
+    struct lpoc_gpu *gpu_ready; /* the same when all is enabled; atomic, for all others */
+    bool gpu_waits;             /* for the first window; under the lock of the windows */
     struct lpoc_window window;
     struct lpoc_control control;
     struct lpoc_ring ring;

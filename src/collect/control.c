@@ -110,7 +110,7 @@ static void write_mark(const char *text)
 static void end_window(struct lpoc *c)
 {
     lpoc_window_gate(c, false, 0);
-    if (c->gpu)
+    if (lpoc_gpu_of(c))
         lpoc_gpu_finish(c);
     else
         lpoc_finish(c, false);

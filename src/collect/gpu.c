@@ -294,15 +294,25 @@ static bool known_version(struct lpoc_gpu *g)
     return false;
 }
 
+struct lpoc_gpu *lpoc_gpu_of(struct lpoc *c)
+{
+    struct lpoc_gpu *g = __atomic_load_n(&c->gpu_ready, __ATOMIC_ACQUIRE);
+
+    return g && !__atomic_load_n(&g->stopped, __ATOMIC_ACQUIRE) ? g : NULL;
+}
+
 static void finish_at_exit(void)
 {
     lpoc_gpu_finish(lpoc_get());
 }
 
-/* All is enabled first: CUPTI must know of kernel records when the first context is made. */
+/* All is enabled first: CUPTI must know of kernel records when the first context is made. The
+ * control thread, or a range of another thread, may have opened or closed a window meanwhile: under
+ * their lock it is decided once, and from here on they switch themselves. */
 static void start_between_windows(struct lpoc *c)
 {
     lpoc_lock(&c->window.lock);
+    __atomic_store_n(&c->gpu_ready, c->gpu, __ATOMIC_RELEASE);
     if (c->window.used && !c->window.on)
         lpoc_gpu_switch(c, false);
     lpoc_unlock(&c->window.lock);
@@ -334,7 +344,9 @@ static bool start(struct lpoc_gpu *g)
         return false;
     }
     enable_launches(g);
-    if (!g->late)
+    if (g->late) /* the window that opens holds their lock */
+        __atomic_store_n(&g->owner->gpu_ready, g, __ATOMIC_RELEASE);
+    else
         start_between_windows(g->owner);
     if (k->cupti_flush_ms && g->api.flush_period)
         g->api.flush_period((uint32_t)k->cupti_flush_ms);
@@ -381,7 +393,7 @@ void lpoc_gpu_start(struct lpoc *c)
 
 void lpoc_gpu_switch(struct lpoc *c, bool on)
 {
-    struct lpoc_gpu *g = c->gpu;
+    struct lpoc_gpu *g = lpoc_gpu_of(c);
     const size_t count = sizeof lpoc_kernel_cbids / sizeof *lpoc_kernel_cbids;
     int result = CUPTI_OK;
 
@@ -390,7 +402,7 @@ void lpoc_gpu_switch(struct lpoc *c, bool on)
         attach(c, true);
         return; /* with all switched on */
     }
-    if (!g || __atomic_load_n(&g->stopped, __ATOMIC_ACQUIRE))
+    if (!g)
         return;
     if (!on && c->knobs.kernels && !g->steady)
         result = g->api.disable(CUPTI_KIND_KERNEL);
@@ -407,9 +419,9 @@ void lpoc_gpu_switch(struct lpoc *c, bool on)
 
 void lpoc_gpu_finish(struct lpoc *c)
 {
-    struct lpoc_gpu *g = c->gpu;
+    struct lpoc_gpu *g = lpoc_gpu_of(c);
 
-    if (!g || __atomic_load_n(&g->stopped, __ATOMIC_ACQUIRE))
+    if (!g)
         return;
     g->api.flush_all(CUPTI_FLUSH_FORCED);
     lpoc_finish(c, false);

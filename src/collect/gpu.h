@@ -39,6 +39,9 @@ const char *lpoc_result_text(const struct cupti *api, int result);
 /* Called by the driver inside cuInit: no CUDA call is allowed yet. CUPTI may wait for the first
  * window (CAPTURE_ATTACH). */
 void lpoc_gpu_start(struct lpoc *c);
+/* For threads that are not called by CUPTI: NULL while CUPTI is being set up, where it was refused,
+ * and when it has stopped. */
+struct lpoc_gpu *lpoc_gpu_of(struct lpoc *c);
 /* Kernel records and the callbacks of kernel launches, on or off; under the lock of the windows. */
 void lpoc_gpu_switch(struct lpoc *c, bool on);
 /* Delivers what CUPTI still holds; at the end of the process. */

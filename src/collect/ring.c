@@ -99,13 +99,13 @@ static uint64_t write_entries(struct lpoc *c)
 
 void lpoc_ring_dump(struct lpoc *c, unsigned why)
 {
-    struct lpoc_gpu *g = c->gpu;
+    struct lpoc_gpu *g = lpoc_gpu_of(c);
     uint64_t oldest, later;
 
     lpoc_file_hurry(&c->file);
     lpoc_write_defs(c);
     oldest = write_entries(c); /* first: the rest may wait for a thread that crashed */
-    if (g && !__atomic_load_n(&g->stopped, __ATOMIC_ACQUIRE))
+    if (g)
         g->api.flush_all(CUPTI_FLUSH_FORCED);
     for (struct lpoc_thread *t = __atomic_load_n(&c->threads, __ATOMIC_ACQUIRE); t; t = t->next)
         lpoc_thread_write_committed(t, false);

@@ -16,6 +16,24 @@ if ! build -fvisibility=hidden -shared -Wl,-z,nodelete -o "$work/liblpo-collect.
     echo "1..0 # SKIP no ThreadSanitizer with this compiler: $(grep -m1 -E 'error|cannot' "$work/log")"
     exit 0
 fi
+# Asks the collector for all that can be asked from outside, again and again, then lets the program end. Once it answers,
+# it also takes the signal.
+ask() {
+    for _ in {1..600}; do
+        "${LPO_BIN:?}" ctl "$work/out" status >/dev/null 2>&1 && break
+        sleep 0.05
+    done
+    for _ in 1 2 3; do
+        for word in start status "mark here" dump stop; do
+            # shellcheck disable=SC2086
+            "$LPO_BIN" ctl "$work/out" $word
+        done
+        for file in "$work"/out/*.ctl; do
+            [[ $1 = *SIGNAL=12* ]] && pid=${file##*/} && kill -USR2 "${pid%.ctl}"
+        done
+    done >/dev/null 2>&1
+    touch "$work/end"
+}
 # scenario and settings, one per line
 rows=(
     "nvtx_client plain"
@@ -39,15 +57,21 @@ rows=(
     "gpu_client call_threads LPO_COLLECT_FLUSH_MS=1"
     "gpu_client window_threads LPO_COLLECT_CAPTURE_RANGE=decode LPO_COLLECT_CAPTURE_EVERY=3 LPO_COLLECT_FLUSH_MS=1"
     "gpu_client window_threads LPO_COLLECT_CAPTURE_RANGE=decode LPO_COLLECT_RING_MS=1000 LPO_COLLECT_RING_MB=1 LPO_COLLECT_SLOW_MS=1 LPO_COLLECT_FLUSH_MS=1"
+    "gpu_client switched_threads LPO_COLLECT_CAPTURE_CONTROL=1 LPO_COLLECT_CAPTURE_SIGNAL=12 LPO_COLLECT_FLUSH_MS=1"
+    "gpu_client switched_threads LPO_COLLECT_CAPTURE_CONTROL=1 LPO_COLLECT_CAPTURE_SIGNAL=12 LPO_COLLECT_CAPTURE_WAIT=1 LPO_COLLECT_CAPTURE_RANGE=decode LPO_COLLECT_CAPTURE_EVERY=2 LPO_COLLECT_CAPTURE_COUNT=1"
+    "gpu_client switched_threads LPO_COLLECT_CAPTURE_CONTROL=1 LPO_COLLECT_CAPTURE_SIGNAL=12 LPO_COLLECT_RING_MS=200 LPO_COLLECT_RING_MB=1"
+    "gpu_client switched_threads LPO_COLLECT_CAPTURE_CONTROL=1 LPO_COLLECT_CAPTURE_AFTER_MS=20 LPO_COLLECT_CAPTURE_FOR_MS=50"
 )
 echo "1..${#rows[@]}"
 failed=0
 for i in "${!rows[@]}"; do
     read -r program scenario settings <<<"${rows[$i]}"
     mkdir -p "$work/out"
+    [ "$scenario" = switched_threads ] && ask "$settings" &
     # shellcheck disable=SC2086
-    output=$(env LPO_COLLECT_DIR="$work/out" $settings timeout 120 "$work/$program" "$scenario" 2>&1)
+    output=$(env LPO_COLLECT_DIR="$work/out" GPU_CLIENT_END="$work/end" $settings timeout 120 "$work/$program" "$scenario" 2>&1)
     code=$?
+    wait # for who asks
     if [ $code -eq 0 ] && [ -z "$output" ] && ls "$work"/out/*.lpot >/dev/null 2>&1; then
         echo "ok $((i + 1)) - ${rows[$i]}"
     else
@@ -55,6 +79,6 @@ for i in "${!rows[@]}"; do
         echo "${output//$'\n'/$'\n'# }" | head -40 | sed 's/^/# /'
         failed=1
     fi
-    rm -rf "$work/out"
+    rm -rf "$work/out" "$work/end"
 done
 exit $failed
