@@ -373,10 +373,12 @@ static void attach(struct lpoc *c, bool late)
  * there, whatever is recorded: who asks for it gets CUPTI with the first window, not before. */
 static bool waits_for_window(struct lpoc *c)
 {
+    bool waits;
+
     lpoc_lock(&c->window.lock);
-    c->gpu_waits = c->knobs.capture_attach && c->window.used && !c->window.on;
+    waits = c->gpu_waits = c->knobs.capture_attach && c->window.used && !c->window.on;
     lpoc_unlock(&c->window.lock);
-    return c->gpu_waits;
+    return waits; /* the first window may have come meanwhile, and CUPTI with it */
 }
 
 void lpoc_gpu_start(struct lpoc *c)

@@ -114,8 +114,8 @@ int cuptiSubscribe(void **subscriber, cupti_callback f, void *user)
     VERDICT(-1);
     if (fake.callback)
         return CUPTI_MULTIPLE_SUBSCRIBERS;
-    fake.callback = f;
-    fake.user = user;
+    fake.user = user; /* first: other threads may be in the middle of a launch */
+    __atomic_store_n(&fake.callback, f, __ATOMIC_RELEASE);
     *subscriber = &fake;
     return CUPTI_OK;
 }
@@ -123,7 +123,7 @@ int cuptiSubscribe(void **subscriber, cupti_callback f, void *user)
 int cuptiUnsubscribe(void *subscriber)
 {
     (void)subscriber;
-    fake.callback = NULL;
+    __atomic_store_n(&fake.callback, NULL, __ATOMIC_RELEASE);
     memset(fake.kinds, 0, sizeof fake.kinds);
     return CUPTI_OK;
 }
@@ -133,7 +133,7 @@ int cuptiEnableCallback(uint32_t enable, void *subscriber, int domain, uint32_t 
     VERDICT(domain);
     if (subscriber != &fake || domain < 0 || domain >= 8 || id >= IDS)
         return CUPTI_INVALID_PARAMETER;
-    __atomic_store_n(&fake.ids[domain][id], enable != 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&fake.ids[domain][id], enable != 0, __ATOMIC_RELEASE);
     return CUPTI_OK;
 }
 
@@ -226,8 +226,10 @@ int cuptiGetResultString(int result, const char **text)
 
 void fake_tell(int domain, uint32_t id, const void *data)
 {
-    if (fake.callback && __atomic_load_n(&fake.ids[domain][id], __ATOMIC_RELAXED))
-        fake.callback(fake.user, domain, id, data);
+    cupti_callback callback = __atomic_load_n(&fake.callback, __ATOMIC_ACQUIRE);
+
+    if (callback && __atomic_load_n(&fake.ids[domain][id], __ATOMIC_ACQUIRE))
+        callback(fake.user, domain, id, data);
 }
 
 bool fake_wants(int kind)

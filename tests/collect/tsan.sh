@@ -61,7 +61,10 @@ rows=(
     "gpu_client switched_threads LPO_COLLECT_CAPTURE_CONTROL=1 LPO_COLLECT_CAPTURE_SIGNAL=12 LPO_COLLECT_CAPTURE_WAIT=1 LPO_COLLECT_CAPTURE_RANGE=decode LPO_COLLECT_CAPTURE_EVERY=2 LPO_COLLECT_CAPTURE_COUNT=1"
     "gpu_client switched_threads LPO_COLLECT_CAPTURE_CONTROL=1 LPO_COLLECT_CAPTURE_SIGNAL=12 LPO_COLLECT_RING_MS=200 LPO_COLLECT_RING_MB=1"
     "gpu_client switched_threads LPO_COLLECT_CAPTURE_CONTROL=1 LPO_COLLECT_CAPTURE_AFTER_MS=20 LPO_COLLECT_CAPTURE_FOR_MS=50"
+    "gpu_client switched_threads LPO_COLLECT_CAPTURE_CONTROL=1 LPO_COLLECT_CAPTURE_WAIT=1 LPO_COLLECT_CAPTURE_ATTACH=1"
+    "gpu_client window_threads LPO_COLLECT_CAPTURE_RANGE=decode LPO_COLLECT_CAPTURE_FIRST=3 LPO_COLLECT_CAPTURE_ATTACH=1"
 )
+[ $# -gt 0 ] && mapfile -t rows < <(printf '%s\n' "${rows[@]}" | grep -e "$1") # by hand: those that match
 echo "1..${#rows[@]}"
 failed=0
 for i in "${!rows[@]}"; do
