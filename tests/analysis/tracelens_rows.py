@@ -55,6 +55,18 @@ SUMS = {
     },
 }
 
+# the same of another report, with the calls that launched something
+CALLS = {
+    "h100_qwen1.5-0.5b": {
+        "aten::mul": (6752.900, 220), "aten::mm": (6668.682, 96), "aten::copy_": (5101.935, 197),
+        "aten::_flash_attention_forward": (2722.704, 24), "aten::add": (2607.515, 145), "aten::addmm": (2329.076, 72),
+        "aten::cat": (2017.783, 49), "aten::pow": (1300.795, 49), "aten::silu": (925.115, 24), "aten::mean": (743.327, 49),
+        "aten::neg": (587.327, 48), "aten::rsqrt": (79.076, 49), "aten::index_select": (51.776, 1), "aten::all": (4.128, 1),
+        "aten::bmm": (3.520, 1), "aten::_local_scalar_dense": (2.368, 1), "aten::cos": (2.080, 1), "aten::sin": (2.016, 1),
+        "aten::eq": (1.856, 1), "aten::arange": (1.504, 1),
+    },
+}
+
 
 def operators(trace):
     out = subprocess.run([LPO, "operators", "--json", os.path.join(TRACES, trace + ".json.gz")], capture_output=True, text=True,
@@ -94,6 +106,17 @@ class TraceLens(unittest.TestCase):
         self.assertEqual({n for n, us in sums.items() if us}, set(SUMS["h100_owlv2_large"]))
         for name, us in SUMS["h100_owlv2_large"].items():
             self.close(sums[name], us, name)
+
+    def test_qwen_by_name(self):
+        sums = {}
+        for o in operators("h100_qwen1.5-0.5b"):
+            if o["gpu_ns_self"]:
+                us, calls = sums.get(o["name"], (0, 0))
+                sums[o["name"]] = us + o["gpu_ns_self"] / 1e3, calls + o["calls"]
+        want = CALLS["h100_qwen1.5-0.5b"]
+        self.assertEqual({n: calls for n, (_, calls) in sums.items()}, {n: calls for n, (_, calls) in want.items()})
+        for name, (us, _) in want.items():
+            self.close(sums[name][0], us, name)
 
 
 if __name__ == "__main__":
