@@ -10,7 +10,7 @@
 #include "analysis/steps/steps.h"
 #include "trace/trace.h"
 
-enum { NONE = -1 }; /* unknown */
+enum { NONE = -1, MIB = 1 << 20 }; /* unknown; bytes */
 
 static const struct name_case {
     const char *name, *dims;
@@ -285,6 +285,45 @@ static const struct name_case {
       2 * (2400 + 162 + 1200) },
     { "DaoAILab::_causal_conv1d_fwd_cpp", "[[2,16,64],[16,4],[16]]", "bbb", NULL,
       2.0 * 2 * 16 * 64 * 4, 2 * (2 * 2048 + 64 + 16) },
+
+    /* rows of TraceLens's reports about traces that are not here; FLOPs are its own */
+    { "aten::_scaled_dot_product_flash_attention",
+      "[[1,12,32256,128],[1,12,512,128],[1,12,512,128],[],[],[],[]]", "bbbssss",
+      "|||0.|False|False|0.088", 101468602368.0, 192.0 * MIB },
+    { "aten::_flash_attention_forward",
+      "[[1,32256,12,128],[1,32256,12,128],[1,32256,12,128],[],[],[],[],[],[],[],[],[],[],[],[]]",
+      "bbb--ssssss----", "|||||32256|32256|0.|False|False|0.088||||", 6392521949184.0,
+      378.0 * MIB },
+    { "aten::_scaled_dot_product_efficient_attention",
+      "[[1,1,1024,384],[1,1,1024,384],[1,1,1024,384],[],[],[],[],[]]", "bbb-sss-",
+      "||||False|0.|False|", 1610612736.0, 3.0 * MIB },
+    { "aten::_scaled_dot_product_flash_attention",
+      "[[1,12,77,64],[1,12,77,64],[1,12,77,64],[],[],[],[]]", "bbbssss", "|||0.|True|False|0.125",
+      9106944.0, 0.451171875 * MIB },
+    { "aiter::fmha_v3_fwd", "[[1,768,24,128],[1,768,24,128],[1,768,24,128],[],[],[]]", "bbbsss",
+      "|||0.|0.088|False", 7247757312.0, 18.0 * MIB },
+    { "aten::convolution", "[[1,96,6,258,258],[96,96,3,3,3],[96],[],[],[],[],[],[]]", "bbb------",
+      "|||[1, 1, 1]|[0, 0, 0]|[1, 1, 1]|False|[0, 0, 0]|1", 130459631616.0, 121.60400390625 * MIB },
+    { "aten::convolution", "[[4,192,256,256],[96,192,3,3],[96],[],[],[],[],[],[]]", "bbb------",
+      "|||[1, 1]|[1, 1]|[1, 1]|False|[0, 0]|1", 86973087744.0, 144.31640625 * MIB },
+    { "aten::convolution_backward",
+      "[[10,64,56,56],[10,64,56,56],[64,64,3,3],[],[],[],[],[],[],[],[]]", "bbb--------",
+      "|||[0]|[1, 1]|[1, 1]|[1, 1]|False|[0, 0]|1|[True, True, False]", 4624220160.0,
+      2.0 * (3 * 2007040 + 2 * 36864) },
+    { "aten::bmm", "[[96,3137,64],[96,64,3137]]", "bb", NULL, 120923369472.0,
+      1875.4220581054688 * MIB },
+    { "aten::bmm", "[[37632,8,64],[37632,64,8]]", "bb", NULL, 308281344.0, 78.09375 * MIB },
+    { "aten::mm", "[[8944,1024],[1024,2816]]", "bb", NULL, 51581550592.0, 71.0078125 * MIB },
+    { "aiter::gemm_a16w16", "[[32,4096],[24576,4096],[],[],[],[],[]]", "bb-s---", "|||15|||",
+      6442450944.0, 193.75 * MIB },
+    { "sglang_profiler::attention_paged_attention_ragged",
+      "[[32,32,128],[10905190400],[32,32,128],[835874,1,8,128],[835874,1,8,128],[33]]", "bcbbbi",
+      NULL, 537149440.0, 128.56640625 * MIB,
+      "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk32785sqsq32sqsk32785)" },
+    { "vllm::unified_attention_with_output",
+      "[[32,64,64],[32,8,64],[32,8,64],[32,64,64],[],[],[],[0]]", "bbbb---b", NULL, 902529024.0,
+      108.08984375 * MIB,
+      "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)" },
 
     /* bytes alone */
     { "_C::per_token_group_fp8_quant", "[[8,4],[8,4],[8,1],[]]", "b8fs", NULL, NONE, 64 + 32 + 32 },
