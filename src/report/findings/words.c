@@ -446,7 +446,7 @@ const char *lpo_report_finding_queued(const struct lpo_finding_words *w)
                                 "that. No finding counts it.",
                                 duration(w, (double)ns),
                                 percent(w, (double)ns / (double)d->span_ns),
-                                duration(w, (double)(ns / (int64_t)gaps)));
+                                duration(w, (double)ns / (double)gaps));
     return lpo_arena_printf(w->arena,
                             "For %s (%s) the GPU was idle although its next work had been "
                             "launched, and none of its streams was busy: it waited for something "
