@@ -7,9 +7,11 @@
 #include "util/xmalloc.h"
 
 enum {
-    FEWEST = 16,     /* pairs of ends that a drift is looked for in */
+    FEWEST = 5,      /* pairs of ends that a drift is looked for in */
+    FEW = 16,        /* with fewer, all of them must lie on the line */
     LEAST_NS = 1000, /* a change over the whole recording below that is none: what clocks resolve */
     CERTAIN = 4,     /* errors of the drift that it must exceed */
+    FEW_CERTAIN = 6, /* times the largest distance from the line, where there are few */
     MOST_PPM = 1000  /* no clock is that wrong: other things differ */
 };
 
@@ -57,6 +59,19 @@ static struct ranks_line line_of(const ranks_numbers *at, const ranks_numbers *d
     return l;
 }
 
+static int64_t farthest(const ranks_numbers *at, const ranks_numbers *differences,
+                        const struct ranks_line *l)
+{
+    int64_t most = 0;
+
+    for (size_t i = 0; i < at->len; i++) {
+        int64_t away = llabs(differences->at[i] - lpo_ranks_line_at(l, at->at[i]));
+
+        most = away > most ? away : most;
+    }
+    return most;
+}
+
 struct ranks_line lpo_ranks_line_fit(const ranks_numbers *at, const ranks_numbers *differences)
 {
     struct ranks_line flat = line_of(at, differences, 0), sloped;
@@ -68,6 +83,10 @@ struct ranks_line lpo_ranks_line_fit(const ranks_numbers *at, const ranks_number
     if (fabs(drift) * span < LEAST_NS || fabs(drift) > MOST_PPM * 1e-6)
         return flat;
     sloped = line_of(at, differences, drift);
+    if (at->len < FEW)
+        return fabs(drift) * span > FEW_CERTAIN * (double)farthest(at, differences, &sloped)
+                   ? sloped
+                   : flat;
     /* standard error of a median of len/2 slopes, by the spread of what is left */
     error = 1.4826 * (double)sloped.error_ns * 5 / (span * sqrt((double)at->len));
     return sloped.error_ns <= flat.error_ns && fabs(drift) > CERTAIN * error ? sloped : flat;
