@@ -406,6 +406,7 @@ struct lpo_collective {
     uint32_t group;              /* name id of its group of ranks; LPO_NONE: not said */
     uint32_t members;            /* name id of the list of those ranks; LPO_NONE: not said */
     int64_t peer;                /* the rank it sends to or receives from; LPO_NO_TIME: not said */
+    int64_t number; /* counted in its group, equal on all ranks; LPO_NO_TIME: not said */
 };
 
 /* A wait that the source recorded (Kineto's cuda_sync). */

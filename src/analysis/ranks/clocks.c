@@ -8,7 +8,8 @@
 
 enum {
     TOLERANCE_ERRORS = 5, /* ends of one collective lie closer than so many errors of the clocks */
-    CLOSE_ERRORS = 3,     /* more than so many apart, they may be of another group */
+    DOUBTFUL = 20,    /* numbers are right where not even one of so many is against the clocks */
+    CLOSE_ERRORS = 3, /* more than so many apart, they may be of another group */
     LEAST_TOLERANCE = 50000 /* ns */
 };
 
@@ -170,7 +171,23 @@ static bool agrees_in_order(const ranks_events *a, const ranks_events *b,
     return agrees;
 }
 
-/* In their order where that agrees with the clocks, else the nearest ends. */
+/* True: `pair` has those with equal numbers, and the clocks agree with it. */
+static bool by_numbers(const ranks_events *a, const ranks_events *b, const struct ranks_line *line,
+                       int64_t tolerance_ns, uint32_t *pair)
+{
+    size_t found, apart = 0;
+
+    if (!lpo_ranks_numbered(a) || !lpo_ranks_numbered(b))
+        return false;
+    found = lpo_ranks_same_number(a, b, pair);
+    for (size_t i = 0; i < b->len; i++)
+        apart += pair[i] != LPO_NONE &&
+                 magnitude(b->at[i].end_ns - a->at[pair[i]].end_ns -
+                           lpo_ranks_line_at(line, b->at[i].end_ns)) > tolerance_ns;
+    return found && apart * DOUBTFUL <= found;
+}
+
+/* In their order or by their numbers where that agrees with the clocks, else the nearest ends. */
 static void match_series(const struct lpo_ranks *r, const struct ranks_family *f,
                          struct ranks_series *s)
 {
@@ -184,7 +201,8 @@ static void match_series(const struct lpo_ranks *r, const struct ranks_family *f
     if (!f->together && tolerance < RANKS_AGREE_NS)
         tolerance = RANKS_AGREE_NS;
     in_order = agrees_in_order(a, &s->events, &line, tolerance);
-    lpo_ranks_nearest(a, &s->events, &line, tolerance, pair);
+    if (!in_order && !by_numbers(a, &s->events, &line, tolerance, pair))
+        lpo_ranks_nearest(a, &s->events, &line, tolerance, pair);
     for (size_t i = 0; i < s->events.len; i++)
         if (in_order)
             s->events.at[i].instance = f->first_instance + (uint32_t)i;

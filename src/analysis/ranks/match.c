@@ -144,10 +144,17 @@ static struct ranks_family *family_of(struct matcher *m, const struct lpo_gpu_op
     return &m->out->at[*at];
 }
 
+/* Sends are counted by each rank for itself. */
+static int64_t number_of(const struct ranks_family *f, const struct lpo_collective *said)
+{
+    return said && strcmp(f->kind, "send/receive") != 0 ? said->number : LPO_NO_TIME;
+}
+
 static void add_event(struct matcher *m, uint32_t rank, uint32_t row)
 {
     const struct lpo_gpu_op *op = &m->t->gpu_ops.at[row];
-    struct ranks_family *f = family_of(m, op, lpo_wall_collective_said(m->t, row));
+    const struct lpo_collective *said = lpo_wall_collective_said(m->t, row);
+    struct ranks_family *f = family_of(m, op, said);
     bool fresh;
     uint32_t n = lpo_map_pair_put(&m->series, (uint64_t)(f - m->out->at), rank, &fresh);
 
@@ -155,8 +162,9 @@ static void add_event(struct matcher *m, uint32_t rank, uint32_t row)
         lpo_vec_push(&m->series_at, (uint32_t)f->series.len);
         lpo_vec_push(&f->series, (struct ranks_series){ .rank = rank });
     }
-    lpo_vec_push(&f->series.at[m->series_at.at[n]].events,
-                 (struct ranks_event){ op->start_ns, op->end_ns, row, LPO_NONE });
+    lpo_vec_push(
+        &f->series.at[m->series_at.at[n]].events,
+        (struct ranks_event){ op->start_ns, op->end_ns, number_of(f, said), row, LPO_NONE });
 }
 
 static int by_end(const void *x, const void *y)

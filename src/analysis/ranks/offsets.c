@@ -113,6 +113,33 @@ void lpo_ranks_nearest(const ranks_events *a, const ranks_events *b, const struc
     }
 }
 
+size_t lpo_ranks_same_number(const ranks_events *a, const ranks_events *b, uint32_t *pair)
+{
+    size_t at = 0, found = 0;
+
+    for (size_t k = 0; k < b->len; k++) {
+        while (at < a->len && a->at[at].number < b->at[k].number)
+            at++;
+        pair[k] = at < a->len && a->at[at].number == b->at[k].number ? (uint32_t)at : LPO_NONE;
+        found += pair[k] != LPO_NONE;
+    }
+    return found;
+}
+
+static void find_numbered(const struct ranks_pair *s, struct found *out)
+{
+    uint32_t *pair;
+
+    if (!lpo_ranks_numbered(s->a) || !lpo_ranks_numbered(s->b))
+        return;
+    pair = lpo_xrealloc(NULL, s->b->len + 1, sizeof *pair);
+    lpo_ranks_same_number(s->a, s->b, pair);
+    for (size_t k = 0; k < s->b->len; k++)
+        if (pair[k] != LPO_NONE)
+            found_add(out, s->a->at[pair[k]].end_ns, s->b->at[k].end_ns);
+    free(pair);
+}
+
 static void find_nearest(const struct ranks_pair *s, const struct ranks_line *line,
                          int64_t tolerance_ns, struct found *out)
 {
@@ -292,15 +319,27 @@ static void sort_found(struct found *f)
     free(both);
 }
 
-struct ranks_line lpo_ranks_line_find(ranks_pairs *pairs, size_t *found)
+/* By the numbers of the collectives, where they have some and their ends agree. */
+static bool line_by_numbers(const ranks_pairs *pairs, struct ranks_line *out)
+{
+    struct found f = { 0 };
+    bool agrees;
+
+    for (size_t i = 0; i < pairs->len; i++)
+        find_numbered(&pairs->at[i], &f);
+    sort_found(&f);
+    *out = lpo_ranks_line_fit(&f.at, &f.differences);
+    agrees = f.at.len && out->error_ns <= RANKS_AGREE_NS;
+    found_free(&f);
+    return agrees;
+}
+
+static struct ranks_line best_candidate(const ranks_pairs *pairs)
 {
     struct candidates c = { .len = 0 };
     struct ranks_line best = { 0 };
-    struct found f = { 0 };
     double most = -1;
-    int64_t close;
 
-    qsort(pairs->at, pairs->len, sizeof *pairs->at, most_events_first);
     for (size_t i = 0; i < pairs->len && c.len < MOST_CANDIDATES; i++)
         add_candidates(&pairs->at[i], &c);
     for (size_t i = 0; i < c.len; i++) {
@@ -311,6 +350,18 @@ struct ranks_line lpo_ranks_line_find(ranks_pairs *pairs, size_t *found)
             best = c.at[i];
         }
     }
+    return best;
+}
+
+struct ranks_line lpo_ranks_line_find(ranks_pairs *pairs, size_t *found)
+{
+    struct ranks_line best;
+    struct found f = { 0 };
+    int64_t close;
+
+    qsort(pairs->at, pairs->len, sizeof *pairs->at, most_events_first);
+    if (!line_by_numbers(pairs, &best))
+        best = best_candidate(pairs);
     /* of groups that only look like one the ends lie apart: those must not make it less certain */
     close = TOLERANCE_ERRORS * best.error_ns > RANKS_SURE_NS ? TOLERANCE_ERRORS * best.error_ns
                                                              : RANKS_SURE_NS;

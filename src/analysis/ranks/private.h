@@ -9,6 +9,7 @@
 /* One collective kernel. */
 struct ranks_event {
     int64_t start_ns, end_ns; /* on the clock of its rank */
+    int64_t number;           /* in its group; LPO_NO_TIME: not said */
     uint32_t op;              /* row of gpu_ops */
     uint32_t instance;        /* LPO_NONE: no counterpart */
 };
@@ -20,6 +21,15 @@ struct ranks_series {
     uint32_t rank; /* into rows */
     ranks_events events;
 };
+
+/* All are numbered, and in their order: equal numbers are one collective. */
+static inline bool lpo_ranks_numbered(const ranks_events *e)
+{
+    for (size_t i = 0; i < e->len; i++)
+        if (e->at[i].number == LPO_NO_TIME || (i && e->at[i].number <= e->at[i - 1].number))
+            return false;
+    return e->len > 0;
+}
 
 /* The same on all ranks that have them. */
 struct ranks_family {
@@ -74,6 +84,9 @@ struct ranks_line lpo_ranks_line_find(ranks_pairs *pairs, size_t *found);
  * off. `pair` gets the row of `a`, LPO_NONE for none. */
 void lpo_ranks_nearest(const ranks_events *a, const ranks_events *b, const struct ranks_line *line,
                        int64_t tolerance_ns, uint32_t *pair);
+
+/* The same by equal numbers; both must be numbered. The number of pairs. */
+size_t lpo_ranks_same_number(const ranks_events *a, const ranks_events *b, uint32_t *pair);
 
 /* clocks.c: offsets of the rows, then the instances of the events. The number of instances. */
 uint32_t lpo_ranks_align(struct lpo_ranks *r, ranks_families *families);

@@ -229,6 +229,7 @@ static void add_collective(struct lpo_kineto_build *b, const struct kineto_event
                      .group = e->group.len ? text_of(b, &e->group) : LPO_NONE,
                      .members = e->members.len ? text_of(b, &e->members) : LPO_NONE,
                      .peer = plausible(e->to_rank != LPO_NO_TIME ? e->to_rank : e->from_rank),
+                     .number = plausible(e->number),
                      .in_count = plausible(e->in_count),
                      .out_count = plausible(e->out_count),
                  });

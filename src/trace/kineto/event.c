@@ -255,7 +255,7 @@ static const struct arg collective_args[] = {
     ROW("In msg nelems", in_count, arg_number),    ROW("Out msg nelems", out_count, arg_number),
     ROW("Group size", ranks, arg_number),          ROW("Process Group Name", group, arg_text),
     ROW("Src Rank", from_rank, arg_number),        ROW("Dst Rank", to_rank, arg_number),
-    ROW("Process Group Ranks", members, arg_text),
+    ROW("Process Group Ranks", members, arg_text), ROW("Seq", number, arg_number),
 #undef ROW
 };
 
@@ -528,6 +528,7 @@ static int read_members(struct lpo_pull *q, unsigned wanted, bool flow, struct k
         .ranks = LPO_NO_TIME,
         .from_rank = LPO_NO_TIME,
         .to_rank = LPO_NO_TIME,
+        .number = LPO_NO_TIME,
         .on_stream = LPO_NO_TIME,
         .recorded_by = LPO_NO_TIME,
         .flow_id = LPO_NO_TIME,

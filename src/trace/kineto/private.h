@@ -54,8 +54,8 @@ struct kineto_event {
     /* of args; LPO_NO_TIME where absent */
     int64_t device, stream, correlation, bytes, sequence, forward_thread, graph_id;
     int64_t registers, shared_memory;
-    int64_t device_type, device_id, allocated, reserved, address; /* of KINETO_MEMORY */
-    int64_t in_count, out_count, ranks, from_rank, to_rank;       /* of collectives */
+    int64_t device_type, device_id, allocated, reserved, address;   /* of KINETO_MEMORY */
+    int64_t in_count, out_count, ranks, from_rank, to_rank, number; /* of collectives */
     int64_t on_stream, recorded_by; /* of KINETO_SYNC: the event's stream; the id of its record */
     struct lpo_json_pull_text collective, dtype, group, members;
     int64_t grid[3], block[3];
