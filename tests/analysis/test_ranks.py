@@ -13,8 +13,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 sys.path.insert(0, HERE)
 import make_ranks  # noqa: E402
+import rank_sets  # noqa: E402
 import tap  # noqa: E402
-from lpo_case import LpoCase  # noqa: E402
+from lpo_case import LPO, LpoCase  # noqa: E402
 
 SHARED = os.path.join(os.environ["LPO_SOURCE_ROOT"], "..", "shared", "data", "traces", "kineto")
 HOUR = 3_600_000_000_000
@@ -130,6 +131,37 @@ class Ranks(LpoCase):
         rows = self.report(traces)["ranks"]["rows"]
         self.assertEqual([r["offset_ns"] for r in rows], truth["offsets"])
         self.assertEqual([r["matched"] for r in rows], [80, 60, 80, 60])
+
+    def test_numbers_of_collectives_where_order_and_time_say_nothing(self) -> None:
+        """Steps as alike as a clock's: a rank that began to record later fits at any of them, but for the numbers (Kineto's Seq)."""
+        def traces(numbered: bool) -> list[dict]:
+            out = []
+            for r, (offset, first) in enumerate(((0, 0), (7_000_000, 4), (-HOUR, 9))):
+                events = []
+                for step in range(first, 30 if r else 24):  # rank 0 ended earlier
+                    at = 1_000_000_000 + 1_000_000 * step
+                    events += make_ranks.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)", at + offset - 1000 * r, at + 200_000 + offset, 20, step + 1,
+                                                **{"Collective name": "allreduce", "In msg nelems": 4096, "Out msg nelems": 4096, "Group size": 3, "dtype": "Float",
+                                                   "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2]"} | ({"Seq": 100 + step} if numbered else {}))
+                out.append({"distributedInfo": {"rank": r, "world_size": 3}, "deviceProperties": [{"id": 0, "name": "H100"}], "traceEvents": events})
+            return out
+
+        ranks = self.report(traces(True))["ranks"]
+        self.assertEqual([r["offset_ns"] for r in ranks["rows"]], [0, 7_000_000, -HOUR])
+        self.assertEqual([r["matched"] for r in ranks["rows"]], [20, 20, 15])
+        self.assertEqual(ranks["complete_collectives"], 15)
+        self.assertNotEqual([r["offset_ns"] for r in self.report(traces(False))["ranks"]["rows"]], [0, 7_000_000, -HOUR])
+
+    def test_numbers_that_are_wrong(self) -> None:
+        """They must agree with the clocks: here each rank counts for itself, with a hole of its own."""
+        traces, truth = make_ranks.make(4, 20, late=1, offset=HOUR)
+        for r, trace in enumerate(traces):
+            number = 0
+            for e in trace["traceEvents"]:
+                if "Collective name" in e["args"]:
+                    number += 1 + (number == 3 + 2 * r)
+                    e["args"]["Seq"] = number
+        self.check(self.report(traces), truth)
 
     def test_groups_of_one_name_and_other_ranks(self) -> None:
         """tensor parallel pairs that are all called tp; the list of their ranks tells them apart"""
@@ -556,6 +588,15 @@ class Ranks(LpoCase):
         first, _ = make_ranks.make(4, 10, late=1, offset=HOUR)
         first[1]["distributedInfo"]["rank"] = 7
         self.apart(first, "there is a rank 7, and a job of 4 ranks")
+
+    def test_random_sets_with_known_truth(self) -> None:
+        """Jobs of every kind (rank_sets.py): totals exact, clocks within 10 us, the straggler named. `make torture` tries more."""
+        long = os.environ.get("LPO_TORTURE") == "long"
+        for ranks, seeds in ((8, range(1, 201 if long else 13)), (64, range(1, 41 if long else 3))):
+            for seed in seeds:
+                with self.subTest(f"{ranks} ranks, set {seed}"):
+                    out = os.path.join(self.cwd, f"set{ranks}-{seed}")
+                    self.assertEqual(rank_sets.check(LPO, out, rank_sets.make(out, seed, ranks)), [])
 
     def test_two_sampled_ranks_of_128(self) -> None:
         """two sampled ranks of 128: clocks agree to some microseconds, and nothing is said about who waits"""
