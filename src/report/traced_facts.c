@@ -129,18 +129,12 @@ const char *lpo_report_traced_files(const struct lpo_rundir *d)
 static const struct {
     const char *part, *framework;
 } marks[] = {
-    { "aten::", "PyTorch" },
-    { "at::native::", "PyTorch" },
-    { "vllm/", "vLLM" },
-    { "vllm::", "vLLM" },
-    { "sglang/", "SGLang" },
-    { "tensorrt_llm", "TensorRT-LLM" },
-    { "XlaModule", "JAX (XLA)" },
-    { "TSL:", "JAX (XLA)" },
-    { "PJRT_", "JAX (XLA)" },
-    { "deepspeed/", "DeepSpeed" },
-    { "megatron/", "Megatron" },
-    { "transformers/", "Transformers" },
+    { "aten::", "PyTorch" },      { "at::native::", "PyTorch" },
+    { "vllm/", "vLLM" },          { "vllm::", "vLLM" },
+    { "sglang/", "SGLang" },      { "tensorrt_llm", "TensorRT-LLM" },
+    { "XlaModule", "JAX (XLA)" }, { "TSL:", "JAX (XLA)" },
+    { "PJRT_", "JAX (XLA)" },     { "deepspeed/", "DeepSpeed" },
+    { "megatron/", "Megatron" },  { "transformers/", "Transformers" },
 };
 
 enum { MARKS = sizeof marks / sizeof *marks };
