@@ -107,7 +107,8 @@ static void everything_has_its_words(void **state)
 
         c.evidence[0] = (struct lpo_evidence){ LPO_FACT_SHARE, 0.5, LPO_NONE };
         assert_non_null(lpo_findings_caution_id(c.kind));
-        assert_non_null(strstr(lpo_report_finding_caution(&w, &c), "50.0 %"));
+        if (kind != LPO_CAUTION_JOBS) /* it names the jobs */
+            assert_non_null(strstr(lpo_report_finding_caution(&w, &c), "50.0 %"));
     }
 }
 

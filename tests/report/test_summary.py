@@ -404,6 +404,8 @@ class RealTraces(Summary):
             self.assertIn("Communication runs alone for 357.3 ms (20.6 %), but without that the program would not end sooner, by a simulation "
                           "of the trace: it would wait for its host instead.", " ".join(page.split()))
         self.assertEqual(self.found["wall"][0]["exposed_communication_ns"], 357343000)  # by its definition
+        self.assertIn("Faster kernels would save nothing of 620.5 ms of computing: the program would wait for its host instead.",
+                      " ".join(self.report_md.split()))
 
     def test_communication_saves_what_the_program_would_end_sooner(self) -> None:
         self.of_shared("kineto/a100_train_rank3_of8.json.gz")

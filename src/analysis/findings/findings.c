@@ -186,7 +186,7 @@ static void run_rules(struct lpo_findings_work *w)
 
 static void find(struct lpo_findings_work *w)
 {
-    struct lpo_wall_order order = lpo_wall_order_find(w->trace);
+    struct lpo_wall_order order;
     lpo_findings_gaps gaps = { 0 };
     struct gaps_of to = { w->trace, &gaps, w->out };
 
@@ -195,6 +195,8 @@ static void find(struct lpo_findings_work *w)
     w->out->device = w->critical->device;
     w->out->span_ns = w->critical->span_ns;
     w->out->compute_ns = w->critical->compute_ns;
+    lpo_findings_simulate(w);
+    order = lpo_wall_order_find(w->trace);
     lpo_wall_each_gap(w->a->tree, w->aside, collect_gap, &to);
     w->order = &order;
     w->gaps = &gaps;

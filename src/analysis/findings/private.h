@@ -3,6 +3,7 @@
  * has the table. */
 #pragma once
 
+#include "analysis/critical/critical.h"
 #include "analysis/findings/findings.h"
 #include "analysis/wall/wall.h"
 #include "trace/trace.h"
@@ -24,6 +25,7 @@ struct lpo_findings_slack {
     const uint32_t *rows; /* of gpu_ops, by start; borrowed from the order */
     int64_t *ns;
     size_t count;
+    int64_t most_ns; /* of all of them: less than their sum where the program waits for its host */
     int64_t claimed_ns;
 };
 
@@ -72,6 +74,12 @@ struct lpo_finding *lpo_findings_add(struct lpo_findings_work *w, enum lpo_findi
 /* The operations of the critical device: entries [from, to) of the order. */
 void lpo_findings_device_rows(const struct lpo_findings_work *w, size_t *from, size_t *to);
 void lpo_findings_slack_find(struct lpo_findings_work *w);
+/* Before anything else needs memory: works the critical path out where it will be asked for. */
+void lpo_findings_simulate(const struct lpo_findings_work *w);
+/* `ns`, or what the program would end sooner without that part where it is clearly less, because it
+ * waits for its host. */
+int64_t lpo_findings_simulated(const struct lpo_findings_work *w, enum lpo_critical_part part,
+                               int64_t ns);
 void lpo_findings_slack_free(struct lpo_findings_slack *s);
 
 /* The same of kernels that could be shorter: of each row of w->slack at most `want` of it, and only

@@ -74,6 +74,8 @@ void lpo_findings_slack_find(struct lpo_findings_work *w)
         w->out->kernels_slack_ns += s.ns[i];
         before_ns = op->end_ns > before_ns ? op->end_ns : before_ns;
     }
+    s.most_ns = w->out->kernels_slack_ns =
+        lpo_findings_simulated(w, LPO_PATH_COMPUTE, w->out->kernels_slack_ns);
     w->slack = s;
 }
 
@@ -103,7 +105,7 @@ struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_fin
 
     for (size_t i = 0; i < s->count; i++)
         sum += min64(want[i], s->ns[i]);
-    f = estimated(w, kind, sum);
+    f = estimated(w, kind, min64(sum, s->most_ns - s->claimed_ns));
     for (size_t i = 0; f && i < s->count; i++)
         s->ns[i] -= min64(want[i], s->ns[i]);
     return f;
@@ -112,7 +114,9 @@ struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_fin
 struct lpo_finding *lpo_findings_claim_compute(struct lpo_findings_work *w,
                                                enum lpo_finding_kind kind, int64_t saving_ns)
 {
-    return estimated(w, kind, min64(saving_ns, w->critical->compute_ns - w->slack.claimed_ns));
+    int64_t most_ns = lpo_findings_simulated(w, LPO_PATH_COMPUTE, w->critical->compute_ns);
+
+    return estimated(w, kind, min64(saving_ns, most_ns - w->slack.claimed_ns));
 }
 
 void lpo_findings_slack_free(struct lpo_findings_slack *s)

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/critical/critical.h"
 #include "analysis/findings/private.h"
-#include "analysis/wall/timeline.h"
 #include "region/cells.h"
 #include "region/classes.h"
 #include "region/tree.h"
@@ -24,61 +22,16 @@ static int64_t copies(const struct lpo_wall_device *d)
     return d->parts_unknown ? 0 : d->exposed_copy_ns;
 }
 
-/* Only a GPU that waits for its host would wait for it then too: a host that never lets it wait may
- * wait itself, in ways that no trace shows. And where the trace leaves open what the GPU waited
- * for, a simulation of it shows little. */
-static bool waits_for_host(const struct lpo_wall_device *d)
-{
-    const struct lpo_gap_sum *queued = &d->idle[LPO_IDLE_QUEUED];
-    bool explained = !queued->count || queued->ns <= d->span_ns / 20 ||
-                     queued->ns / (int64_t)queued->count < LPO_DEPENDENCY_NS;
-
-    return explained && d->idle[LPO_IDLE_HOST].ns > d->span_ns / 20;
-}
-
-/* The critical path of the only process that uses the device; NULL: several do, or the path does
- * not fit what was measured. */
-static const struct lpo_critical_path *path_of(const struct lpo_findings_work *w)
-{
-    const struct lpo_critical *c;
-    size_t process = SIZE_MAX;
-
-    for (size_t i = 0; i < w->trace->gpu_ops.len; i++) {
-        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[i];
-
-        if (op->device != w->critical->device)
-            continue;
-        if (process != SIZE_MAX && process != op->process)
-            return NULL;
-        process = op->process;
-    }
-    c = lpo_analysis_critical(w->a);
-    for (size_t i = 0; c && i < c->paths.len; i++) {
-        const struct lpo_critical_path *p = &c->paths.at[i];
-
-        if (p->process == process)
-            return p->fits && p->without_launch <= p->operations / 20 ? p : NULL;
-    }
-    return NULL;
-}
-
-/* What the program would end sooner without this part, where a simulation of the trace says clearly
- * less than `exposed_ns`: a program that waits for its host waits for it then too. */
+/* What the program would end sooner without them, where that is clearly less than `exposed_ns`. */
 static int64_t worth(struct lpo_findings_work *w, enum lpo_critical_part part, int64_t exposed_ns)
 {
-    const struct lpo_critical_path *p;
-    int64_t ns;
+    int64_t ns = exposed_ns;
 
-    if ((double)exposed_ns < LPO_FINDINGS_LEAST * (double)w->out->span_ns ||
-        !waits_for_host(w->critical) || !(p = path_of(w)))
-        return exposed_ns;
-    /* what is not on the path cannot save more than it is there */
-    ns = p->savings[part].known ? p->savings[part].removed_ns : p->parts.ns[part];
-    if (ns >= exposed_ns - exposed_ns / 10)
-        return exposed_ns;
-    w->out->masked[part == LPO_PATH_COPY] =
-        (struct lpo_findings_masked){ exposed_ns, ns > 0 ? ns : 0 };
-    return ns > 0 ? ns : 0;
+    if ((double)exposed_ns >= LPO_FINDINGS_LEAST * (double)w->out->span_ns)
+        ns = lpo_findings_simulated(w, part, exposed_ns);
+    if (ns < exposed_ns)
+        w->out->masked[part == LPO_PATH_COPY] = (struct lpo_findings_masked){ exposed_ns, ns };
+    return ns;
 }
 
 static void add_simulated(const struct lpo_findings_work *w, struct lpo_finding *f,

@@ -391,6 +391,11 @@ const char *lpo_report_finding_kernels(const struct lpo_finding_words *w)
             return NULL;
     if (!w->s->analysis->trace->launches.len)
         return NULL;
+    if (!f->kernels_slack_ns)
+        return lpo_arena_printf(w->arena,
+                                "Faster kernels would save nothing of %s of computing: the program "
+                                "would wait for its host instead.",
+                                duration(w, (double)f->compute_ns));
     return lpo_arena_printf(w->arena,
                             "Of %s of computing, faster kernels could save %s at most: for the "
                             "rest, the next operation was launched too late, or other work ran "

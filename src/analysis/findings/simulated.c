@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a part of the GPU's work could save at most, by the simulation of the critical path: a
+ * program that waits for its host would wait for it without that work too. */
+#include "analysis/analysis.h"
+#include "analysis/critical/critical.h"
+#include "analysis/findings/private.h"
+#include "analysis/wall/timeline.h"
+
+/* Only a GPU that waits for its host would wait for it then too: a host that never lets it wait may
+ * wait itself, in ways that no trace shows. And where the trace leaves open what the GPU waited
+ * for, a simulation of it shows little. */
+static bool waits_for_host(const struct lpo_wall_device *d)
+{
+    const struct lpo_gap_sum *queued = &d->idle[LPO_IDLE_QUEUED];
+    bool explained = !queued->count || queued->ns <= d->span_ns / 20 ||
+                     queued->ns / (int64_t)queued->count < LPO_DEPENDENCY_NS;
+
+    return explained && d->idle[LPO_IDLE_HOST].ns > d->span_ns / 20;
+}
+
+void lpo_findings_simulate(const struct lpo_findings_work *w)
+{
+    if (waits_for_host(w->critical))
+        lpo_analysis_critical(w->a);
+}
+
+/* The critical path of the only process that uses the device; NULL: several do, or the path does
+ * not fit what was measured. */
+static const struct lpo_critical_path *path_of(const struct lpo_findings_work *w)
+{
+    const struct lpo_critical *c = lpo_analysis_critical(w->a);
+    size_t process = SIZE_MAX;
+
+    for (size_t i = 0; i < w->trace->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[i];
+
+        if (op->device != w->critical->device)
+            continue;
+        if (process != SIZE_MAX && process != op->process)
+            return NULL;
+        process = op->process;
+    }
+    for (size_t i = 0; c && i < c->paths.len; i++) {
+        const struct lpo_critical_path *p = &c->paths.at[i];
+
+        if (p->process == process)
+            return p->fits && p->without_launch <= p->operations / 20 ? p : NULL;
+    }
+    return NULL;
+}
+
+int64_t lpo_findings_simulated(const struct lpo_findings_work *w, enum lpo_critical_part part,
+                               int64_t ns)
+{
+    const struct lpo_critical_path *p = waits_for_host(w->critical) ? path_of(w) : NULL;
+    int64_t most_ns;
+
+    if (!p)
+        return ns;
+    /* what is not on the path cannot save more than it is there */
+    most_ns = p->savings[part].known ? p->savings[part].removed_ns : p->parts.ns[part];
+    if (most_ns >= ns - ns / 10) /* no clear difference */
+        return ns;
+    return most_ns > 0 ? most_ns : 0;
+}
