@@ -10,6 +10,9 @@
  *     ...
  *     nvtx_lite_pop();
  *
+ * include/lpo.h has the same loader. It is kept apart on purpose: users copy lpo.h as one file, and
+ * it opens a domain of its own, which the programs that test a tool must not have.
+ *
  * Needs -ldl on a libc older than glibc 2.34. Works in C and C++. */
 #pragma once
 

@@ -52,9 +52,9 @@ bool lpo_file_temp_is_foreign(const char *name); /* another machine made it */
 void lpo_file_drop_temp(void);
 void lpo_file_drop_scratch(void); /* the scratch files alone */
 
-/* lpo_file_write() in its steps, for who writes many files (util/file_queue.h). Flushing waits for
- * the disk, and a disk takes many files at once nearly as fast as one: so write them all, flush
- * them all, then name them all. */
+/* lpo_file_write() in its steps, for callers that write many files (util/file_queue.h). Flushing
+ * waits for the disk, and a disk takes many files at once nearly as fast as one: so write them all,
+ * flush them all, then name them all. */
 struct lpo_file_new { /* written, but without its name */
     int dir, fd;
     unsigned mode;

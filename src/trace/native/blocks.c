@@ -57,7 +57,7 @@ static bool bytes_at(struct lpo_native_blocks *b, uint64_t at, void *out, size_t
         ssize_t n = pread(b->fd, (uint8_t *)out + got, len - got, (off_t)(at + got));
         if (n < 0 && (errno == EINTR || open_again(b, errno, &tries)))
             continue;
-        /* what is no file has no bytes at a place: it is no trace, and no bad disk */
+        /* a pipe or a folder has no bytes at an offset: no trace, but the disk is not bad */
         if (n < 0 && errno != ESPIPE && errno != EISDIR && errno != EAGAIN)
             b->error = errno;
         if (n <= 0)

@@ -350,7 +350,7 @@ static const struct instruction {
     bool counts;         /* the number counts bytes that follow */
 } instructions[256] = {
     [0x80] = { "PROTO", run_proto, 1, false },
-    [0x95] = { "FRAME", run_nothing, 8, false }, /* a hint for who reads in pieces */
+    [0x95] = { "FRAME", run_nothing, 8, false }, /* a hint for readers that read in pieces */
     ['.'] = { "STOP", run_stop, 0, false },
     ['('] = { "MARK", run_mark, 0, false },
     ['N'] = { "NONE", run_none, 0, false },
