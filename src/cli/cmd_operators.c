@@ -56,7 +56,7 @@ static int show(struct lpo_app *app, const struct lpo_args *args,
     } else {
         lpo_doc_section(doc, "operators", "", 1);
         lpo_report_add_operator_shapes(doc, s->analysis, hw, most);
-        lpo_report_add_replays(doc, s->analysis, most);
+        lpo_report_add_replays(doc, s->analysis, hw, most);
         lpo_report_notes_doc(doc, s->analysis, NULL);
     }
     lpo_cli_print_doc(app, doc, writer);

@@ -27,31 +27,42 @@ static struct lpo_measure known(double v)
     return isfinite(v) ? lpo_measure_computed(v) : lpo_measure_unknown();
 }
 
-/* All calls of a row have its shapes; where other arguments differ (causal or not), it is the mean
- * of them. */
-static struct rates rates_of(const struct lpo_operator *o, const struct lpo_hardware *hw)
+/* What `calls` calls cost, in `ns` on the GPU. Calls of a row have its shapes; where other
+ * arguments differ (causal or not), one of them is their mean. */
+static struct rates rates_of(const struct lpo_operator_cost *cost, uint64_t calls, int64_t ns,
+                             const struct lpo_hardware *hw)
 {
-    double calls = (double)o->calls, seconds = (double)o->gpu_total_ns / 1e9;
-    double compute = NAN, memory = NAN, roof;
-    struct rates r = { .flops = known(o->cost.flops / calls),
-                       .bytes = known(o->cost.bytes / calls) };
+    double seconds = (double)ns / 1e9, compute = NAN, memory = NAN, roof;
+    struct rates r = { .flops = known(cost->flops / (double)calls),
+                       .bytes = known(cost->bytes / (double)calls) };
 
-    r.flop_rate = known(seconds > 0 ? o->cost.flops / seconds : NAN);
-    r.byte_rate = known(seconds > 0 ? o->cost.bytes / seconds : NAN);
+    r.flop_rate = known(seconds > 0 ? cost->flops / seconds : NAN);
+    r.byte_rate = known(seconds > 0 ? cost->bytes / seconds : NAN);
     r.share = lpo_measure_unknown();
-    if (!hw || !(seconds > 0) || o->copies)
+    if (!hw || !(seconds > 0))
         return r;
-    if (isfinite(o->cost.flops) && lpo_gpu_hardware_peak(hw, o->cost.math, NULL) > 0)
-        compute = o->cost.flops / lpo_gpu_hardware_peak(hw, o->cost.math, NULL);
-    if (isfinite(o->cost.bytes) && hw->bandwidth > 0)
-        memory = o->cost.bytes / hw->bandwidth;
-    if (isfinite(o->cost.flops) && (isnan(compute) || isnan(memory)))
+    if (isfinite(cost->flops) && lpo_gpu_hardware_peak(hw, cost->math, NULL) > 0)
+        compute = cost->flops / lpo_gpu_hardware_peak(hw, cost->math, NULL);
+    if (isfinite(cost->bytes) && hw->bandwidth > 0)
+        memory = cost->bytes / hw->bandwidth;
+    if (isfinite(cost->flops) && (isnan(compute) || isnan(memory)))
         return r;                 /* one of two roofs: the other may be the one that holds */
     roof = fmax(compute, memory); /* of one known value that one */
     r.share = known(roof / seconds);
     if (!isnan(roof))
         r.bound = compute > memory ? "compute" : "memory";
     return r;
+}
+
+/* Copies may go over a link: no roof of the GPU is theirs. */
+static struct rates rates_of_row(const struct lpo_operator *o, const struct lpo_hardware *hw)
+{
+    return rates_of(&o->cost, o->calls, o->gpu_total_ns, o->copies ? NULL : hw);
+}
+
+static struct rates rates_in_graphs(const struct lpo_operator *o, const struct lpo_hardware *hw)
+{
+    return rates_of(&o->replayed_cost, o->replayed, o->replayed_total_ns, hw);
 }
 
 /* Lists of numbers and texts in JSON, as the reader keeps them, become lists of the document. */
@@ -98,11 +109,21 @@ struct rows {
     const struct lpo_hardware *hw;
 };
 
+static void put_rates(struct lpo_record *out, const struct rates *r)
+{
+    lpo_doc_put_whole(out, "flops", r->flops);
+    lpo_doc_put_whole(out, "bytes", r->bytes);
+    lpo_doc_put_measure(out, "flops_per_second", r->flop_rate);
+    lpo_doc_put_measure(out, "bytes_per_second", r->byte_rate);
+    lpo_doc_put_measure(out, "share_of_roof", r->share);
+    lpo_doc_put_text(out, "bound", r->bound);
+}
+
 /* The same call in CUDA graphs; nothing where none was joined with it. */
 static void put_replayed(struct lpo_record *out, const struct lpo_operator *o,
-                         const struct rates *r)
+                         const struct lpo_hardware *hw)
 {
-    double seconds = (double)o->replayed_total_ns / 1e9, times = (double)o->replayed;
+    struct rates r = rates_in_graphs(o, hw);
     struct lpo_record *p;
 
     if (!o->replayed)
@@ -111,14 +132,7 @@ static void put_replayed(struct lpo_record *out, const struct lpo_operator *o,
     lpo_doc_put_uint(p, "calls", o->replayed);
     lpo_doc_put_int(p, "gpu_ns_self", o->replayed_self_ns);
     lpo_doc_put_int(p, "gpu_ns_total", o->replayed_total_ns);
-    lpo_doc_put_measure(p, "flops_per_second",
-                        lpo_measure_known(r->flops) && seconds > 0
-                            ? known(r->flops.value * times / seconds)
-                            : lpo_measure_unknown());
-    lpo_doc_put_measure(p, "bytes_per_second",
-                        lpo_measure_known(r->bytes) && seconds > 0
-                            ? known(r->bytes.value * times / seconds)
-                            : lpo_measure_unknown());
+    put_rates(p, &r);
 }
 
 static void put_row(const void *ctx, size_t i, struct lpo_record *out)
@@ -126,7 +140,7 @@ static void put_row(const void *ctx, size_t i, struct lpo_record *out)
     const struct rows *rows = ctx;
     const struct lpo_operator *o = rows->order[i];
     const struct lpo_trace *t = rows->trace;
-    struct rates r = rates_of(o, rows->hw);
+    struct rates r = rates_of_row(o, rows->hw);
     bool gpu = t->gpu_ops.len > 0;
 
     lpo_doc_put_name(out, "name", lpo_trace_text(t, o->name), lpo_trace_text_len(t, o->name));
@@ -139,13 +153,8 @@ static void put_row(const void *ctx, size_t i, struct lpo_record *out)
     lpo_doc_put_int_if(out, "gpu_ns_total", gpu, o->gpu_total_ns);
     lpo_doc_put_uint(out, "gpu_operations_self", o->gpu_ops_self);
     lpo_doc_put_uint(out, "gpu_operations_total", o->gpu_ops_total);
-    lpo_doc_put_whole(out, "flops", r.flops);
-    lpo_doc_put_whole(out, "bytes", r.bytes);
-    lpo_doc_put_measure(out, "flops_per_second", r.flop_rate);
-    lpo_doc_put_measure(out, "bytes_per_second", r.byte_rate);
-    lpo_doc_put_measure(out, "share_of_roof", r.share);
-    lpo_doc_put_text(out, "bound", r.bound);
-    put_replayed(out, o, &r);
+    put_rates(out, &r);
+    put_replayed(out, o, rows->hw);
 }
 
 static void put_replays(struct lpo_record *to, const struct lpo_operator_replays *p)
@@ -208,6 +217,18 @@ static void row_types(struct lpo_table *table, const struct lpo_trace *t, uint32
         lpo_doc_row_textn(table, lpo_trace_text(t, types), lpo_trace_text_len(t, types));
 }
 
+/* Computed, moved, share of the roof, what bounds it. */
+static void row_rates(struct lpo_table *table, const struct rates *r)
+{
+    lpo_doc_row_measure(table, r->flop_rate);
+    lpo_doc_row_measure(table, r->byte_rate);
+    if (lpo_measure_known(r->share))
+        lpo_doc_row_percent(table, 100 * r->share.value);
+    else
+        lpo_doc_row_unknown(table);
+    lpo_doc_row_text(table, r->bound);
+}
+
 void lpo_report_add_operator_shapes(struct lpo_doc *doc, const struct lpo_analysis *a,
                                     const struct lpo_hardware *hw, size_t most)
 {
@@ -218,7 +239,7 @@ void lpo_report_add_operator_shapes(struct lpo_doc *doc, const struct lpo_analys
 
     for (size_t i = 0; i < ops->rows.len && (!most || i < most); i++) {
         const struct lpo_operator *o = order[i];
-        struct rates r = rates_of(o, hw);
+        struct rates r = rates_of_row(o, hw);
 
         lpo_doc_row_count(table, o->calls);
         if (t->gpu_ops.len) {
@@ -230,13 +251,7 @@ void lpo_report_add_operator_shapes(struct lpo_doc *doc, const struct lpo_analys
                 lpo_doc_row_unknown(table);
         }
         lpo_doc_row_ns(table, o->cpu_total_ns);
-        lpo_doc_row_measure(table, r.flop_rate);
-        lpo_doc_row_measure(table, r.byte_rate);
-        if (lpo_measure_known(r.share))
-            lpo_doc_row_percent(table, 100 * r.share.value);
-        else
-            lpo_doc_row_unknown(table);
-        lpo_doc_row_text(table, r.bound);
+        row_rates(table, &r);
         lpo_doc_row_textn(table, lpo_trace_text(t, o->name), lpo_trace_text_len(t, o->name));
         lpo_doc_row_text(table, o->shapes == LPO_NONE ? NULL : lpo_trace_text(t, o->shapes));
         row_types(table, t, o->types);
@@ -252,6 +267,9 @@ static const struct lpo_column replay_columns[] = {
     { "share", "Share", LPO_CELL_PERCENT, NULL, 3 },
     { "gpu_ns_total", "GPU total", LPO_CELL_NS, NULL, 1 },
     { "flops_per_second", "Computed", LPO_CELL_MEASURE, "FLOP/s", 2 },
+    { "bytes_per_second", "Moved", LPO_CELL_MEASURE, "B/s", 4 },
+    { "share_of_roof", "Of the roof", LPO_CELL_PERCENT, NULL },
+    { "bound", "Bound by", LPO_CELL_TEXT, NULL, 5, 8 },
     { "operator", "Operator", LPO_CELL_TEXT, NULL },
     { "shapes", "Input shapes", LPO_CELL_TEXT, NULL },
     { "dtypes", "Types", LPO_CELL_TEXT, NULL, 7 },
@@ -268,7 +286,8 @@ static int by_replayed(const void *a, const void *b)
 }
 
 static void add_replayed_rows(struct lpo_doc *doc, const struct lpo_analysis *a,
-                              const struct lpo_operator **rows, size_t count, size_t most)
+                              const struct lpo_operator **rows, size_t count,
+                              const struct lpo_hardware *hw, size_t most)
 {
     const struct lpo_operators *ops = lpo_analysis_operators(a, true);
     const struct lpo_trace *t = a->trace;
@@ -277,14 +296,13 @@ static void add_replayed_rows(struct lpo_doc *doc, const struct lpo_analysis *a,
 
     for (size_t i = 0; i < count && (!most || i < most); i++) {
         const struct lpo_operator *o = rows[i];
-        double seconds = (double)o->replayed_total_ns / 1e9;
+        struct rates r = rates_in_graphs(o, hw);
 
         lpo_doc_row_count(table, o->replayed);
         lpo_doc_row_ns(table, o->replayed_self_ns);
         lpo_doc_row_share(table, (double)o->replayed_self_ns, (double)ops->replays.ns);
         lpo_doc_row_ns(table, o->replayed_total_ns);
-        lpo_doc_row_measure(
-            table, known(o->cost.flops / (double)o->calls * (double)o->replayed / seconds));
+        row_rates(table, &r);
         lpo_doc_row_textn(table, lpo_trace_text(t, o->name), lpo_trace_text_len(t, o->name));
         lpo_doc_row_text(table, o->shapes == LPO_NONE ? NULL : lpo_trace_text(t, o->shapes));
         row_types(table, t, o->types);
@@ -316,7 +334,8 @@ static void add_replay_notes(struct lpo_doc *doc, const struct lpo_operator_repl
                      (unsigned long long)r->ambiguous_launches, (unsigned long long)r->launches);
 }
 
-void lpo_report_add_replays(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
+void lpo_report_add_replays(struct lpo_doc *doc, const struct lpo_analysis *a,
+                            const struct lpo_hardware *hw, size_t most)
 {
     const struct lpo_operators *ops = lpo_analysis_operators(a, true);
     const struct lpo_operator_replays *r = &ops->replays;
@@ -331,7 +350,7 @@ void lpo_report_add_replays(struct lpo_doc *doc, const struct lpo_analysis *a, s
             rows[count++] = &ops->rows.at[i];
     if (count) {
         qsort(rows, count, sizeof *rows, by_replayed);
-        add_replayed_rows(doc, a, rows, count, most);
+        add_replayed_rows(doc, a, rows, count, hw, most);
     }
     free(rows);
     add_replay_notes(doc, r);

@@ -20,4 +20,5 @@ void lpo_report_add_operator_shapes(struct lpo_doc *doc, const struct lpo_analys
                                     const struct lpo_hardware *hw, size_t most);
 /* Operators whose kernels CUDA graphs replayed, and how much of the graphs is known; nothing where
  * no graph ran. */
-void lpo_report_add_replays(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
+void lpo_report_add_replays(struct lpo_doc *doc, const struct lpo_analysis *a,
+                            const struct lpo_hardware *hw, size_t most);

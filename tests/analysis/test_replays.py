@@ -164,6 +164,29 @@ class ReplaysCase(LpoCase):
         self.assertIsNone(replays_)
         self.assertNotIn("CUDA graphs", self.lpo("operators", *files).stdout)
 
+    def test_attention_over_a_paged_cache_goes_by_the_steps_of_the_replays(self) -> None:
+        """Captured with no request at all; replayed in two steps of 4 requests, which see 40 and 44 tokens."""
+        def attention(ts):
+            return operator("vllm::unified_attention_with_output", ts, [[4, 8, 16], [4, 2, 16], [4, 2, 16], [4, 8, 16]])
+
+        made = [launch(5000, 1, "cudaStreamBeginCapture"), attention(5009), launch(5010, 2), operator("aten::mm", 5019, MM[2]), launch(5020, 3),
+                launch(5030, 4, "cudaStreamEndCapture")]
+        ran = replays(2, ("", "paged", None, 1), MM)
+        for i, keys in enumerate((40, 44)):
+            name = f"execute_4_context_0(sq0sk0sqsq0sqsk0)_generation_4(sq4sk{keys}sqsq4sqsk{keys})"
+            ran.append({"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": 1000 * i - 1, "dur": 500})
+        ops, replays_, files = self.operators(made, ran)
+        self.assertEqual(replays_["captured_launches"], 2)
+        paged = ops["vllm::unified_attention_with_output"]
+        self.assertEqual((paged["flops"], paged["replayed"]["calls"], paged["replayed"]["gpu_ns_self"]), (None, 2, 8000))
+        self.assertEqual(paged["replayed"]["flops"], 4 * 8 * 16 * (40 + 44) / 2)
+        self.assertEqual(paged["replayed"]["bytes"], 4 * 2 * (4 * 8 * 16 + 42 * 2 * 16))
+        self.assertAlmostEqual(paged["replayed"]["flops_per_second"], 4 * 8 * 16 * 84 / 8e-6)
+        self.assertEqual(ops["aten::mm"]["replayed"]["flops"], 2 * 4 * 8 * 16)
+        self.assertIn("Of the roof", self.lpo("operators", *files).stdout)
+        ops, _, _ = self.operators(made, ran[:-1])  # one launch lies in no step
+        self.assertIsNone(ops["vllm::unified_attention_with_output"]["replayed"]["flops"])
+
 
 class RealGraph(LpoCase):
     """Four layers on an H200: two eager runs, the capture and five replays, each in a trace of its own (tests/gpu/capture_replay.sh)."""

@@ -19,8 +19,15 @@ struct step {
     struct lpo_step_lengths lengths;
 };
 
+/* Of the steps around all launches of one graph: what a call in it computes is linear in them. */
+struct graph_lengths {
+    struct lpo_step_lengths sum;
+    uint64_t launches, in_steps;
+};
+
 /* An operator on the stack. */
 struct open {
+    const struct lpo_op *op;
     int64_t start_ns, end_ns;
     int64_t covered_ns;  /* time inside operators inside */
     int64_t covered_end; /* up to where it is covered */
@@ -43,7 +50,8 @@ struct sweep {
     uint32_t *owner; /* per launch: the row it lies in, or LPO_NONE */
     struct lpo_map_pair rows, kernels, costs_of;
     LPO_VEC(struct lpo_operator_cost) costs;
-    LPO_VEC(struct step) steps; /* by thread and start */
+    LPO_VEC(struct step) steps;   /* by thread and start */
+    struct graph_lengths *graphs; /* by number, as in struct lpo_replayed; NULL: no steps say it */
 };
 
 static void add(struct lpo_operator_sum *to, const struct lpo_operator_sum *from)
@@ -54,6 +62,8 @@ static void add(struct lpo_operator_sum *to, const struct lpo_operator_sum *from
 
 static void add_replayed(struct lpo_replayed *to, const struct lpo_replayed *from)
 {
+    if (from->times)
+        to->graph = !to->times || to->graph == from->graph ? from->graph : LPO_NONE;
     to->times = from->times > to->times ? from->times : to->times;
     to->ns += from->ns;
 }
@@ -99,9 +109,10 @@ static void find_steps(struct sweep *s)
 }
 
 /* Of the step that began last on the thread, when the whole call lies in it. Steps do not nest. */
-static const struct lpo_step_lengths *lengths_around(const struct sweep *s, const struct lpo_op *op)
+static const struct lpo_step_lengths *lengths_around(const struct sweep *s, uint32_t thread,
+                                                     int64_t start_ns, int64_t end_ns)
 {
-    struct step key = { .start_ns = op->start_ns, .thread = op->thread };
+    struct step key = { .start_ns = start_ns, .thread = thread };
     size_t from = 0, to = s->steps.len;
 
     while (from < to) {
@@ -112,10 +123,42 @@ static const struct lpo_step_lengths *lengths_around(const struct sweep *s, cons
         else
             to = middle;
     }
-    if (!from || s->steps.at[from - 1].thread != op->thread ||
-        s->steps.at[from - 1].end_ns < op->end_ns)
+    if (!from || s->steps.at[from - 1].thread != thread || s->steps.at[from - 1].end_ns < end_ns)
         return NULL;
     return &s->steps.at[from - 1].lengths;
+}
+
+static void add_sums(struct lpo_step_sums *to, const struct lpo_step_sums *from)
+{
+    to->queries += from->queries;
+    to->keys += from->keys;
+    to->queries_squared += from->queries_squared;
+    to->queries_by_keys += from->queries_by_keys;
+}
+
+static void find_graph_lengths(struct sweep *s)
+{
+    uint32_t most = 0;
+
+    for (size_t i = 0; i < s->replayed.graphs.len; i++)
+        if (s->replayed.graphs.at[i].graph > most)
+            most = s->replayed.graphs.at[i].graph;
+    if (!most || !s->steps.len)
+        return;
+    s->graphs = lpo_xcalloc(most + 1, sizeof *s->graphs);
+    for (size_t i = 0; i < s->replayed.graphs.len; i++) {
+        const struct lpo_launch *l = &s->t->launches.at[s->replayed.graphs.at[i].launch];
+        struct graph_lengths *g = &s->graphs[s->replayed.graphs.at[i].graph];
+        const struct lpo_step_lengths *lengths =
+            lengths_around(s, l->thread, l->start_ns, l->end_ns);
+
+        g->launches++;
+        if (!lengths)
+            continue;
+        g->in_steps++;
+        add_sums(&g->sum.context, &lengths->context);
+        add_sums(&g->sum.generation, &lengths->generation);
+    }
 }
 
 /* What one call computes and moves. Calls repeat by the thousand: worked out once for each name and
@@ -128,8 +171,29 @@ static struct lpo_operator_cost cost_of(struct sweep *s, const struct lpo_op *op
     if (fresh)
         lpo_vec_push(&s->costs, lpo_operators_cost(s->t, op, s->rules, NULL));
     if (s->costs.at[at].by_step && s->steps.len)
-        return lpo_operators_cost(s->t, op, s->rules, lengths_around(s, op));
+        return lpo_operators_cost(s->t, op, s->rules,
+                                  lengths_around(s, op->thread, op->start_ns, op->end_ns));
     return s->costs.at[at];
+}
+
+/* What the replays of a call computed and moved. Where that depends on the step, on those around
+ * the launches of its graph: the call itself ran in none, or in another. */
+static struct lpo_operator_cost replayed_cost(const struct sweep *s, const struct open *o)
+{
+    struct lpo_operator_cost cost = o->cost;
+    const struct graph_lengths *g = NULL;
+
+    if (!cost.by_step) {
+        cost.flops *= o->replayed.times;
+        cost.bytes *= o->replayed.times;
+        return cost;
+    }
+    if (s->graphs && o->replayed.graph && o->replayed.graph != LPO_NONE)
+        g = &s->graphs[o->replayed.graph];
+    if (g && g->launches == o->replayed.times && g->in_steps == g->launches)
+        return lpo_operators_cost(s->t, o->op, s->rules, &g->sum);
+    cost.flops = cost.bytes = NAN;
+    return cost;
 }
 
 static void leave(struct sweep *s)
@@ -150,6 +214,13 @@ static void leave(struct sweep *s)
     row->cost.math = o->cost.math;
     row->replayed += o->replayed.times;
     row->replayed_total_ns += o->replayed.ns;
+    if (o->replayed.times && s->by_shapes) {
+        struct lpo_operator_cost cost = replayed_cost(s, o);
+
+        row->replayed_cost.flops += cost.flops;
+        row->replayed_cost.bytes += cost.bytes;
+        row->replayed_cost.math = cost.math;
+    }
     if (s->stack.len) {
         add(&s->stack.at[s->stack.len - 1].gpu, &o->gpu);
         add_replayed(&s->stack.at[s->stack.len - 1].replayed, &o->replayed);
@@ -158,7 +229,9 @@ static void leave(struct sweep *s)
 
 static void enter(struct sweep *s, const struct lpo_op *op)
 {
-    struct open o = { .start_ns = op->start_ns, .end_ns = op->end_ns, .covered_end = INT64_MIN };
+    struct open o = {
+        .op = op, .start_ns = op->start_ns, .end_ns = op->end_ns, .covered_end = INT64_MIN
+    };
 
     /* what ends before this one cannot hold it, nor anything that is still to come inside it */
     while (s->stack.len && s->stack.at[s->stack.len - 1].end_ns < op->end_ns)
@@ -370,6 +443,7 @@ struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool b
     if (by_shapes)
         find_steps(&s);
     s.replayed = lpo_operators_replays_find(trace, &s.out->replays);
+    find_graph_lengths(&s);
     if (s.replayed.captured) {
         s.captured = lpo_operators_captured_order(trace);
         s.ncaptured = trace->captured_launches.len;
@@ -381,8 +455,8 @@ struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool b
     share_gpu_ops(&s);
     put_in_order(&s);
     free(s.launched);
-    free(s.replayed.launched);
-    free(s.replayed.captured);
+    lpo_operators_replays_free(&s.replayed);
+    free(s.graphs);
     free(s.captured);
     free(s.owner);
     lpo_vec_free(&s.stack);

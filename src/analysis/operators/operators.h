@@ -43,6 +43,7 @@ struct lpo_operator {
     /* Calls that CUDA graphs replayed, and the GPU time of that; no part of the times above. */
     uint64_t replayed;
     int64_t replayed_self_ns, replayed_total_ns;
+    struct lpo_operator_cost replayed_cost; /* of all of them; only by shapes */
 };
 
 /* GPU operations that one operator launched itself, under one name. */

@@ -344,6 +344,7 @@ static void join(struct work *w, size_t first, size_t count, struct lpo_replayed
 {
     const struct graph *g = graph_of(w, first, count);
     bool captured = g && g->match == SIZE_MAX;
+    uint32_t number;
 
     out->launches++;
     out->ambiguous_launches += g && g->ambiguous;
@@ -352,12 +353,16 @@ static void join(struct work *w, size_t first, size_t count, struct lpo_replayed
     out->joined_launches++;
     out->captured_launches += captured;
     out->joined_kernels += count;
+    number = (uint32_t)(g - w->graphs.at) + 1;
+    lpo_vec_push(&to->graphs, ((struct lpo_replayed_graph){
+                                  w->t->gpu_ops.at[w->replayed.at[first].from].launch, number }));
     for (size_t i = 0; i < count; i++) {
         struct lpo_replayed *r = captured ? &to->captured[g->capture + i]
                                           : &to->launched[w->outside.at[g->match + i].from];
         int64_t ns = lpo_trace_gpu_op_ns(&w->t->gpu_ops.at[w->replayed.at[first + i].from]);
 
-        r->times++;
+        r->graph = !r->times || r->graph == number ? number : LPO_NONE;
+        r->times += r->times < UINT32_MAX;
         r->ns += ns;
         out->joined_ns += ns;
     }
@@ -376,9 +381,10 @@ struct lpo_replayed_launches lpo_operators_replays_find(const struct lpo_trace *
                                                         struct lpo_operator_replays *out)
 {
     struct work w = { .t = t };
-    struct lpo_replayed_launches to = { lpo_xcalloc(t->launches.len + 1, sizeof *to.launched),
-                                        lpo_xcalloc(t->captured_launches.len + 1,
-                                                    sizeof *to.captured) };
+    struct lpo_replayed_launches to = {
+        .launched = lpo_xcalloc(t->launches.len + 1, sizeof *to.launched),
+        .captured = lpo_xcalloc(t->captured_launches.len + 1, sizeof *to.captured),
+    };
     uint32_t *op_of = lpo_xrealloc(NULL, t->launches.len + 1, sizeof *op_of);
 
     *out = (struct lpo_operator_replays){ 0 };
@@ -416,4 +422,11 @@ struct lpo_replayed_launches lpo_operators_replays_find(const struct lpo_trace *
         to.captured = NULL;
     }
     return to;
+}
+
+void lpo_operators_replays_free(struct lpo_replayed_launches *r)
+{
+    free(r->launched);
+    free(r->captured);
+    lpo_vec_free(&r->graphs);
 }

@@ -17,6 +17,8 @@
 
 #include <stdint.h>
 
+#include "util/vec.h"
+
 struct lpo_trace;
 
 /* What the trace has of graphs. */
@@ -31,18 +33,27 @@ struct lpo_operator_replays {
 
 /* Kernels of graphs that stand for a launch. */
 struct lpo_replayed {
-    uint64_t times; /* how often a graph replayed its kernel */
+    uint32_t times; /* how often a graph replayed its kernel */
+    uint32_t graph; /* which one, from 1; 0: none; LPO_NONE: several */
     int64_t ns;     /* of those kernels */
+};
+
+/* A launch of a graph that is joined. */
+struct lpo_replayed_graph {
+    uint32_t launch; /* row of launches */
+    uint32_t graph;  /* as above */
 };
 
 /* One for each row of launches and of captured_launches of the trace, to be freed; NULL: nothing
  * was joined with them. */
 struct lpo_replayed_launches {
     struct lpo_replayed *launched, *captured;
+    LPO_VEC(struct lpo_replayed_graph) graphs; /* every launch of one, in no order */
 };
 
 struct lpo_replayed_launches lpo_operators_replays_find(const struct lpo_trace *t,
                                                         struct lpo_operator_replays *out);
+void lpo_operators_replays_free(struct lpo_replayed_launches *r);
 
 /* Rows of captured_launches by thread and time, to be freed. */
 uint32_t *lpo_operators_captured_order(const struct lpo_trace *t);

@@ -213,7 +213,7 @@ struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struc
     if (lpo_rundir_hardware(d, s, &hw, &err) < 0)
         hw = NULL; /* the chapter of limits says why */
     lpo_report_add_operator_shapes(doc, s->analysis, hw, OPERATORS);
-    lpo_report_add_replays(doc, s->analysis, OPERATORS);
+    lpo_report_add_replays(doc, s->analysis, hw, OPERATORS);
     if (s->analysis->trace->gpu_ops.len) {
         lpo_doc_section(doc, "operator_kernels", "GPU operations by operator", 1);
         lpo_doc_paragraph(doc, "What an operator launched itself, not through others.");
