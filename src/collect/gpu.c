@@ -393,17 +393,23 @@ void lpoc_gpu_start(struct lpoc *c)
         attach(c, false);
 }
 
+bool lpoc_gpu_attach(struct lpoc *c)
+{
+    if (!c->gpu_waits)
+        return false;
+    c->gpu_waits = false;
+    /* Records come before the window is open. They are dropped: those of a late CUPTI are kept only
+     * where their launch was noted. */
+    attach(c, true);
+    return true;
+}
+
 void lpoc_gpu_switch(struct lpoc *c, bool on)
 {
     struct lpoc_gpu *g = lpoc_gpu_of(c);
     const size_t count = sizeof lpoc_kernel_cbids / sizeof *lpoc_kernel_cbids;
     int result = CUPTI_OK;
 
-    if (on && c->gpu_waits) {
-        c->gpu_waits = false;
-        attach(c, true);
-        return; /* with all switched on */
-    }
     if (!g)
         return;
     if (!on && c->knobs.kernels && !g->steady)

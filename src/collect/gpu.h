@@ -42,6 +42,8 @@ void lpoc_gpu_start(struct lpoc *c);
 /* For threads that are not called by CUPTI: NULL while CUPTI is being set up, where it was refused,
  * and when it has stopped. */
 struct lpoc_gpu *lpoc_gpu_of(struct lpoc *c);
+/* CUPTI, where it waits for the first window; under the lock of the windows. True: it took time. */
+bool lpoc_gpu_attach(struct lpoc *c);
 /* Kernel records and the callbacks of kernel launches, on or off; under the lock of the windows. */
 void lpoc_gpu_switch(struct lpoc *c, bool on);
 /* Delivers what CUPTI still holds; at the end of the process. */

@@ -110,7 +110,9 @@ static void decide(struct lpoc *c)
 
     if (on == w->on)
         return;
-    if (on) { /* callbacks first, so that no kernel record lacks its launch */
+    if (on) {                   /* callbacks first, so that no kernel record lacks its launch */
+        if (lpoc_gpu_attach(c)) /* it takes its time, in which nothing is recorded */
+            now = lpoc_ticks(c->clock.counter);
         w->from = now > w->last_end ? now : w->last_end;
         __atomic_store_n(&w->on, true, __ATOMIC_RELEASE);
         lpoc_gpu_switch(c, true);

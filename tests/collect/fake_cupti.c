@@ -42,6 +42,7 @@ static struct {
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 int fake_kernels_switched;
+void (*fake_meanwhile)(void);
 
 int fake_verdict(const char *name, int argument)
 {
@@ -114,6 +115,8 @@ int cuptiSubscribe(void **subscriber, cupti_callback f, void *user)
     VERDICT(-1);
     if (fake.callback)
         return CUPTI_MULTIPLE_SUBSCRIBERS;
+    if (fake_meanwhile)
+        fake_meanwhile();
     fake.user = user; /* first: other threads may be in the middle of a launch */
     __atomic_store_n(&fake.callback, f, __ATOMIC_RELEASE);
     *subscriber = &fake;

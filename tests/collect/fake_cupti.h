@@ -38,6 +38,9 @@ struct fake_graph {
 
 enum { FAKE_IN_ORDER, FAKE_REVERSED };
 
+/* Called while a tool subscribes, where it is set: what other threads do in that time. */
+extern void (*fake_meanwhile)(void);
+
 int cuInit(unsigned flags); /* loads CUDA_INJECTION64_PATH, as the driver does */
 
 void fake_launch(const struct fake_kernel *k);

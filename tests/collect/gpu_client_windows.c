@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scenarios of runs that are recorded in windows. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -90,6 +91,51 @@ static int switched_threads(void)
     for (int i = 0; i < 2000 && rc == 0 && end && access(end, F_OK) != 0; i++)
         rc = four_times(worker);
     return rc;
+}
+
+/* Another thread goes on while CUPTI is attached, which takes its time, and in the window. */
+static sem_t go, gone;
+
+static void *others(void *unused)
+{
+    enum { BEFORE = 1, ATTACHING = 5, INSIDE = 2 };
+    static const int calls[] = { BEFORE, ATTACHING, INSIDE };
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        sem_wait(&go);
+        for (int k = 0; k < calls[i]; k++) {
+            nvtx_lite_push("other");
+            fake_launch(&norm);
+            nvtx_lite_pop();
+        }
+        sem_post(&gone);
+    }
+    return NULL;
+}
+
+static void let_others(void)
+{
+    sem_post(&go);
+    sem_wait(&gone);
+}
+
+static int attach_meanwhile(void)
+{
+    pthread_t t;
+
+    sem_init(&go, 0, 0);
+    sem_init(&gone, 0, 0);
+    if (pthread_create(&t, NULL, others, NULL) != 0)
+        return 1;
+    let_others();
+    fake_meanwhile = let_others;
+    nvtx_lite_push("decode");
+    fake_launch(&gemm);
+    let_others();
+    nvtx_lite_pop();
+    pthread_join(t, NULL);
+    return 0;
 }
 
 /* Threads that end inside a chosen call must not leave its window open. */
@@ -232,6 +278,7 @@ const struct gpu_scenario window_scenarios[] = {
     { "started", started },
     { "window_threads", window_threads },
     { "switched_threads", switched_threads },
+    { "attach_meanwhile", attach_meanwhile },
     { "thread_ends", thread_ends },
     { "window_graph", window_graph },
     { "window_fork", window_fork },

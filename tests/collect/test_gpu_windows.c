@@ -85,6 +85,13 @@ static const struct gpu_case cases[] = {
       "    decode x3\n"
       "      layer x3\n" COPY "generate/decode x3\n" GEMM "generate/decode/layer x3\n" NORM
       "generate/decode/layer x3\n" CALLS_NOTE("3", "decode", "20") },
+    { "a window begins when CUPTI is there: no call before it lacks its kernels",
+      "attach_meanwhile",
+      { "LPO_COLLECT_CAPTURE_RANGE=decode", "LPO_COLLECT_CAPTURE_ATTACH=1" },
+      "thread gpu_client\n"
+      "  decode x1\n"
+      "thread gpu_client\n"
+      "  other x2\n" GEMM "decode x1\n" NORM "other x2\n" CALLS_NOTE("1", "decode", "1") },
     { "and not without a window: nobody asks it",
       "windows",
       { "LPO_COLLECT_CAPTURE_WAIT=1", "LPO_COLLECT_CAPTURE_ATTACH=1",
