@@ -175,7 +175,8 @@ class Sentences(Summary):
 
     def test_a_few_microseconds_between_kernels_are_the_gpus_own(self) -> None:
         kernels = [e for i in range(20) for e in launch(i, i, 100 + 12 * i, 110 + 12 * i)]
-        self.of_trace(*kernels)
+        text = self.of_trace(*kernels)
+        self.assertIn("For 100 % of the idle time the next work was launched in time: a GPU needs that long from one operation to the next.", text)
         self.assertIn("For 38 us (16.0 %) the GPU was idle although its next work had been launched, for 2 us on average: a GPU needs a few "
                       "microseconds", " ".join(self.report_md.split()))
 

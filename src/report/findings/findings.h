@@ -20,6 +20,7 @@ struct lpo_rundir;
 struct lpo_source;
 struct lpo_str;
 struct lpo_trace;
+struct lpo_wall_device;
 
 /* What the words are made from. */
 struct lpo_finding_words {
@@ -65,6 +66,9 @@ const char *lpo_report_finding_verdict(const struct lpo_finding_words *w);
 const char *lpo_report_finding_kernels(const struct lpo_finding_words *w);
 /* Idle time although the next work had been launched; NULL where that is under 5 %. */
 const char *lpo_report_finding_queued(const struct lpo_finding_words *w);
+/* Is the idle time before work that had been launched so short, gap by gap, that it is what a GPU
+ * needs between two operations? */
+bool lpo_report_finding_between(const struct lpo_findings *f, const struct lpo_wall_device *d);
 /* Of communication (0) or copies (1) that run alone and save next to nothing; NULL: there is no
  * such time. */
 const char *lpo_report_finding_masked(const struct lpo_finding_words *w, size_t i);

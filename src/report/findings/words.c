@@ -430,6 +430,14 @@ const char *lpo_report_finding_masked(const struct lpo_finding_words *w, size_t 
                                          : "not end sooner");
 }
 
+bool lpo_report_finding_between(const struct lpo_findings *f, const struct lpo_wall_device *d)
+{
+    uint64_t gaps = d->idle[LPO_IDLE_QUEUED].count + f->submitted_gaps;
+    int64_t ns = d->idle[LPO_IDLE_QUEUED].ns + f->submitted_ns;
+
+    return gaps && ns / (int64_t)gaps < LPO_DEPENDENCY_NS;
+}
+
 const char *lpo_report_finding_queued(const struct lpo_finding_words *w)
 {
     const struct lpo_wall_device *d;
@@ -443,7 +451,7 @@ const char *lpo_report_finding_queued(const struct lpo_finding_words *w)
     gaps = d->idle[LPO_IDLE_QUEUED].count + w->findings->submitted_gaps;
     if (ns < d->span_ns / 20 || !gaps)
         return NULL;
-    if (ns / (int64_t)gaps < LPO_DEPENDENCY_NS)
+    if (lpo_report_finding_between(w->findings, d))
         return lpo_arena_printf(w->arena,
                                 "For %s (%s) the GPU was idle although its next work had been "
                                 "launched, for %s on average: a GPU needs a few microseconds from "

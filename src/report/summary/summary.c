@@ -236,6 +236,9 @@ static void add_idle_cause(struct summary *t)
         [LPO_IDLE_UNKNOWN] = "the trace does not show why.",
     };
 
+    if (lpo_report_finding_between(t->findings, d))
+        words[LPO_IDLE_QUEUED] = "the next work was launched in time: a GPU needs that long from "
+                                 "one operation to the next.";
     if (d->calls.len)
         words[LPO_IDLE_BLOCKED] = lpo_arena_printf(
             t->doc->arena, "the program waited in a call, longest in %.80s (%s).",
