@@ -16,6 +16,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench/gpu"), str(ROOT / "tests/collect")]
 
 
+# How a copy in a CUDA graph looks that was made before CUPTI came: the driver's kernel, no copy.
+COPY_KERNEL = "memcpy_post"
+
+
 def run(kind):
     import torch
     import collect_bench
@@ -74,7 +78,7 @@ def compare(full_path, part_path, name, percent):
         wrong.append(f"{lost} GPU operations without a launch")
     for i, call in enumerate(some):
         like = all_calls[first - 1 + i * every]
-        here, there = (Counter(w["name"] for w in some_call) for some_call in (call, like))
+        here, there = (Counter(w["name"] for w in some_call if w["name"] != COPY_KERNEL) for some_call in (call, like))
         if here != there:
             wrong.append(f"call {first + i * every}: {len(call)} kernels, {len(like)} in the full trace")
             if len(wrong) == 1:
