@@ -22,6 +22,7 @@ import tempfile
 HOUR = 3_600_000_000_000
 EPOCH = 1_750_000_000_000_000_000
 REAL = os.path.join(os.environ.get("LPO_SOURCE_ROOT", "."), "..", "shared", "data", "traces", "kineto")
+REAL_FILES = ["a100_nccl_rank0_of2", "a100_train_rank3_of8", "sampled_rank0_of128", "sampled_rank1_of128", "v100_ddp_rank1_of2"]
 NAMES = {"allreduce": "AllReduce_Sum_f32_RING_LL", "_allgather_base": "AllGather_RING_LL", "_reduce_scatter_base": "ReduceScatter_Sum_bf16_RING_LL",
          "all_to_allv": "SendRecv", "send": "SendRecv", "recv": "SendRecv", "broadcast": "Broadcast_RING_LL"}
 WAITS = ("allreduce", "_allgather_base", "_reduce_scatter_base", "all_to_allv")  # each rank waits for all
@@ -98,10 +99,11 @@ class Job:
         start = {r: max(self.free[r] + self.rng.randrange(1000, 2000), self.lines.get((r, "pp"), 0) + 500) for r in (a, b)}
         end = max(start.values()) + 15_000 + self.rng.randrange(1000)
         number = self.seq[a, b] = self.seq.get((a, b), 0) + 1
+        self.meets.append({"members": [a, b], "waits": False, "arrivals": start})
         for r, kind, peer in ((a, "send", b), (b, "recv", a)):
             args = self.args(kind, "pp", list(range(self.ranks)), r, (count, count), number) | ({} if self.detail == "kind" else {"Dst Rank" if kind == "send" else "Src Rank": peer})
             mine = end + (self.rng.randrange(self.scatter) if self.scatter else 0)
-            self.kernels[r].append(Kernel("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 19, start[r], mine, args))
+            self.kernels[r].append(Kernel("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 19, start[r], mine, args, len(self.meets) - 1))
             self.lines[r, "pp"] = mine
             if kind == "recv":
                 self.free[r] = mine
@@ -182,7 +184,7 @@ def real_job(rng: random.Random, ranks: int) -> Job:
     What is between them comes earlier or later from rank to rank."""
     job = Job(rng, ranks)
     job.scatter = 0
-    with gzip.open(os.path.join(REAL, rng.choice(["a100_nccl_rank0_of2.json.gz", "a100_train_rank3_of8.json.gz"]))) as f:
+    with gzip.open(os.path.join(REAL, rng.choice(REAL_FILES) + ".json.gz")) as f:
         events = [e for e in json.load(f, parse_float=str)["traceEvents"] if e.get("cat") == "kernel"]
     ns = lambda text: round(float(text) * 1000) if "." not in str(text) else int(str(text).split(".")[0]) * 1000 + int((str(text).split(".")[1] + "000")[:3])
     rows = sorted((ns(e["ts"]), ns(e["dur"]), e) for e in events if int(e["args"].get("device", 0)) >= 0)[:1500 if ranks <= 16 else 400]
@@ -271,6 +273,7 @@ def make(out: str, seed: int, ranks: int | None = None) -> dict:
     rng = random.Random(seed)
     ranks = ranks or rng.choice([8, 8, 8, 64])
     program = rng.choice(["ddp", "fsdp", "groups", "moe", "pipeline", "real"])
+    program = os.environ.get("RANK_SETS_PROGRAM", program)
     job = real_job(rng, ranks) if program == "real" else None
     if job is None:
         program = "ddp" if program == "real" else program
@@ -316,6 +319,12 @@ def make(out: str, seed: int, ranks: int | None = None) -> dict:
             order = sorted(arrivals, key=lambda r: arrivals[r])
             delay[order[-1]] += max(0, arrivals[order[-1]] - arrivals[order[-2]] - 2000)
     truth["delay"] = delay
+    joined = {here[0]}  # ranks that something leads to from the first; the others can have no clock
+    for _ in range(len(here)):
+        for arrivals in seen.values():
+            if joined & arrivals.keys():
+                joined |= arrivals.keys()
+    truth["joined"] = sorted(joined)
     with open(os.path.join(out, "truth.json"), "w", encoding="utf-8") as f:
         json.dump(truth, f)
     return truth
@@ -351,8 +360,8 @@ def check_clocks(document: dict, truth: dict) -> list[str]:
     f_off, f_drift = truth["rows"][first]["clock"]
     for r in here[1:]:
         row = rows[r]
-        if row["offset_ns"] is None:
-            wrong.append(f"rank {r}: no clock")
+        if row["offset_ns"] is None or r not in truth["joined"]:
+            wrong += [f"rank {r}: {'no' if r in truth['joined'] else 'a'} clock"] if (row["offset_ns"] is None) == (r in truth["joined"]) else []
             continue
         off, drift = truth["rows"][r]["clock"]
         for t in truth["rows"][r]["true"]:
@@ -383,7 +392,7 @@ def main() -> int:
             wrong = check(sys.argv[2], out, truth)
         if wrong:
             bad += 1
-            print(seed, {k: v for k, v in truth.items() if k not in ("rows", "delay", "here")}, f"missing {truth['ranks'] - len(truth['here'])}",
+            print(seed, {k: v for k, v in truth.items() if k not in ("rows", "delay", "here", "joined")}, f"missing {truth['ranks'] - len(truth['here'])}",
                   f"{len(wrong)} wrong:", *wrong[:4], sep="\n    ", flush=True)
     print(f"{bad} sets differ")
     return bad != 0

@@ -66,13 +66,29 @@ static void list_differences(const ranks_events *a, const ranks_events *b, ranks
     }
 }
 
+/* How well the values of a window agree with the one in its middle: those that are further away
+ * count less. Of a large window some are looked at. */
+static double agreement(const int64_t *values, size_t count)
+{
+    size_t step = count / SAMPLE + 1, n = 0;
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i += step, n++) {
+        double away = (double)(values[i] - values[count / 2]) / RANKS_SURE_NS;
+
+        sum += 1 / (1 + away * away);
+    }
+    return sum / (double)n * (double)count;
+}
+
 /* The offset that most pairs of ends agree about. Steps of a program are alike, so that an offset
  * by a step has nearly as many: of those with nearly the most, the one they agree about best. */
 static int64_t vote(const ranks_events *a, const ranks_events *b)
 {
     ranks_numbers all = { 0 };
     size_t most = 0;
-    int64_t best = 0, width = INT64_MAX;
+    int64_t best = 0;
+    double points = -1;
 
     list_differences(a, b, &all);
     lpo_ranks_median(all.at, all.len); /* sorts */
@@ -81,15 +97,17 @@ static int64_t vote(const ranks_events *a, const ranks_events *b)
         most = count > most ? count : most;
     }
     for (size_t from = 0, count = 0; from < all.len; from++) {
-        int64_t middle, half;
+        int64_t middle;
+        double agree;
 
         count = in_window(&all, from, from + (count ? count - 1 : 0));
-        middle = all.at[from + count / 2];
-        half = all.at[from + count * 3 / 4] - all.at[from + count / 4];
-        if (count * 10 < most * 9 || half > width ||
-            (half == width && magnitude(middle) >= magnitude(best)))
+        if (count * 10 < most * 9)
             continue;
-        width = half;
+        middle = all.at[from + count / 2];
+        agree = agreement(&all.at[from], count);
+        if (agree < points || (agree <= points && magnitude(middle) >= magnitude(best)))
+            continue;
+        points = agree;
         best = middle;
     }
     lpo_vec_free(&all);
