@@ -16,6 +16,7 @@
 #include "report/findings/findings.h"
 #include "run/folder.h"
 #include "rundir/rundir.h"
+#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -120,6 +121,34 @@ static int write_reports(struct lpo_app *app, const struct lpo_args *args,
     return rc;
 }
 
+/* Who looks at a report later reads it there; who builds it should not have to. One line. */
+static void say_damage(struct lpo_app *app, const struct lpo_rundir *d)
+{
+    const struct lpo_source *first = NULL;
+    size_t more = 0;
+
+    for (size_t i = 0; i < d->sources.len; i++) {
+        const struct lpo_source *s = &d->sources.at[i];
+
+        if (!s->trace || !s->trace->damage_note)
+            continue;
+        more += first != NULL;
+        first = first ? first : s;
+    }
+    if (!first)
+        return;
+    const struct lpo_trace *t = first->trace;
+    const struct lpo_trace_note *note = &t->notes.at[t->damage_note - 1];
+
+    fprintf(app->log, "lpo report: warning: %s%s is cut or damaged: ",
+            first->nfiles == 1 ? first->files[0] : first->what,
+            first->nfiles == 1 ? "" : ", one of its files or more,");
+    if (note->count)
+        fprintf(app->log, "%llu ", (unsigned long long)note->count);
+    fprintf(app->log, "%s%s\n", lpo_trace_text(t, note->text),
+            more ? " (other sources are, too; the report says more)" : "");
+}
+
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
     struct words w = sort_words(app->arena, args);
@@ -136,6 +165,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
                         "; usage: lpo report DIR|FILE… [report.KEY=VALUE…]");
     if (lpo_analysis_run_of_paths(w.paths, w.npaths, &o, &made, err) < 0)
         return lpo_ctx(err, "cannot report on '%s'", w.paths[0]);
+    say_damage(app, made->dir);
     if (lpo_cli_args_has(args, "json") || lpo_cli_args_has(args, "findings")) {
         (lpo_cli_args_has(args, "json") ? print_json : print_findings)(app, made->dir);
         return 0;

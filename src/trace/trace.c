@@ -364,20 +364,40 @@ uint32_t lpo_trace_metric_find(const struct lpo_trace *t, const char *name)
     return slot ? (uint32_t)*slot : LPO_NONE;
 }
 
-void lpo_trace_note(struct lpo_trace *t, uint64_t count, const char *fmt, ...)
+/* The row of the note. */
+static size_t add_note(struct lpo_trace *t, uint64_t count, const char *fmt, va_list ap)
 {
     char text[1024];
     uint32_t name;
-    va_list ap;
 
-    va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
     name = lpo_trace_name(t, text);
     for (size_t i = 0; !count && i < t->notes.len; i++) /* a fact is said once */
         if (t->notes.at[i].text == name && !t->notes.at[i].count)
-            return;
+            return i;
     lpo_vec_push(&t->notes, (struct lpo_trace_note){ name, count });
+    return t->notes.len - 1;
+}
+
+void lpo_trace_note(struct lpo_trace *t, uint64_t count, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    add_note(t, count, fmt, ap);
+    va_end(ap);
+}
+
+void lpo_trace_note_damage(struct lpo_trace *t, uint64_t count, const char *fmt, ...)
+{
+    va_list ap;
+    size_t row;
+
+    va_start(ap, fmt);
+    row = add_note(t, count, fmt, ap);
+    va_end(ap);
+    if (!t->damage_note)
+        t->damage_note = row + 1;
 }
 
 void lpo_trace_look_set(struct lpo_trace *t, uint32_t name, uint16_t domain,

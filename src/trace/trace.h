@@ -487,6 +487,7 @@ struct lpo_trace {
     LPO_VEC(struct lpo_collective) collectives; /* in order of `op` */
     LPO_VEC(struct lpo_wait) waits;
     LPO_VEC(struct lpo_trace_note) notes;
+    size_t damage_note;   /* one more than the first note about damage; 0: every file is whole */
     int64_t epoch_ns;     /* unix time of clock 0, or LPO_NO_TIME */
     uint64_t dropped;     /* records the source says it lost */
     int64_t total_ns;     /* times.c: of all events so far, to be summed safely */
@@ -555,6 +556,9 @@ double lpo_trace_metric_get(const struct lpo_trace *t, uint32_t row, uint32_t me
 uint32_t lpo_trace_metric_find(const struct lpo_trace *t, const char *name); /* or LPO_NONE */
 
 void lpo_trace_note(struct lpo_trace *t, uint64_t count, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A note about a file that is cut or damaged: the first of them is said on stderr, too. */
+void lpo_trace_note_damage(struct lpo_trace *t, uint64_t count, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 static inline int64_t lpo_trace_gpu_op_ns(const struct lpo_gpu_op *w)

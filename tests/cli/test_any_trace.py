@@ -284,6 +284,21 @@ class AnyTrace(LpoCase):
             self.assertNotEqual(done.returncode, 0, words)
             self.assertIn(said, done.stderr)
 
+    def test_a_cut_trace_is_said_on_stderr(self) -> None:
+        """Once, however it is asked for; what is whole has no line."""
+        for path, ending, keep in ((KINETO, "json", 0.6), (NATIVE, "lpot", 0.6), (NCU_CSV, "csv.gz", 0.9)):
+            with self.subTest(ending):
+                with gzip.open(path) if path.endswith(".gz") and not ending.endswith(".gz") else open(path, "rb") as f:
+                    data = f.read()
+                with open(os.path.join(self.cwd, f"cut.{ending}"), "wb") as f:
+                    f.write(data[:int(len(data) * keep)])
+                for words in (["-o", f"out-{ending}"], ["--json"]):
+                    done = self.lpo("report", f"cut.{ending}", *words)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                    self.assertIn(f"warning: cut.{ending} is cut or damaged: ", done.stderr)
+        self.assertEqual(self.lpo("report", KINETO, NSYS, NATIVE, "--json").stderr, "")
+
     def test_a_folder_of_runs_names_one(self) -> None:
         self.assertEqual(self.lpo_run("-q", "run.repeats=1", "hydra.run.dir=all/one").returncode, 0)
         done = self.lpo("report", "all")

@@ -226,18 +226,18 @@ static void add_notes(struct file *f, int rc)
     const char *damage = lpo_json_stream_damage(f->s);
 
     if (damage)
-        lpo_trace_note(f->t, 0, "%s: the events before that were read", damage);
+        lpo_trace_note_damage(f->t, 0, "%s: the events before that were read", damage);
     else if (rc == LPO_PULL_MORE)
-        lpo_trace_note(f->t, 0, "the file is cut off: the %llu events before that were read",
-                       (unsigned long long)f->events);
+        lpo_trace_note_damage(f->t, 0, "the file is cut off: the %llu events before that were read",
+                              (unsigned long long)f->events);
     else if (rc < 0)
-        lpo_trace_note(f->t, 0, "the file is broken at byte %llu: the %llu events read were kept",
-                       (unsigned long long)lpo_json_stream_offset(f->s),
-                       (unsigned long long)f->events);
+        lpo_trace_note_damage(
+            f->t, 0, "the file is broken at byte %llu: the %llu events read were kept",
+            (unsigned long long)lpo_json_stream_offset(f->s), (unsigned long long)f->events);
     if (f->repaired)
         lpo_trace_note(f->t, f->repaired, "events with unescaped quotes, read nevertheless");
     if (f->broken)
-        lpo_trace_note(f->t, f->broken, "places that are not JSON, passed over");
+        lpo_trace_note_damage(f->t, f->broken, "places that are not JSON, passed over");
 }
 
 static int read_all(struct file *f)

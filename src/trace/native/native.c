@@ -145,6 +145,7 @@ static uint64_t more_contexts(const struct native *n)
 
 static void add_notes(struct native *n, uint64_t ignored)
 {
+    enum { DAMAGE = 2 }; /* the first rows say that the file is not whole */
     const struct {
         uint64_t count;
         const char *text;
@@ -180,7 +181,8 @@ static void add_notes(struct native *n, uint64_t ignored)
 
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (notes[i].count)
-            lpo_trace_note(n->trace, notes[i].count, "%s", notes[i].text);
+            (i < DAMAGE ? lpo_trace_note_damage : lpo_trace_note)(n->trace, notes[i].count, "%s",
+                                                                  notes[i].text);
     lpo_native_note_totals(n);
     if (!n->footers)
         note_missing_footer(n->trace);
@@ -303,7 +305,8 @@ static int read_packed(const char *path, struct lpo_trace *into, struct lpo_err 
     if (rc < 0)
         return rc;
     if (lpo_input_damage(in))
-        lpo_trace_note(into, 0, "%s: the rest of the trace is missing", lpo_input_damage(in));
+        lpo_trace_note_damage(into, 0, "%s: the rest of the trace is missing",
+                              lpo_input_damage(in));
     return lpo_native_read_bytes(lpo_str_text(&all), all.len, into, err);
 }
 

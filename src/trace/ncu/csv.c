@@ -345,9 +345,9 @@ static void one_row(struct ncu_page *p)
 static void add_notes(struct ncu_page *p, const char *broken)
 {
     if (broken)
-        lpo_trace_note(p->t, 0, "the CSV could be read only in part: %s", broken);
+        lpo_trace_note_damage(p->t, 0, "the CSV could be read only in part: %s", broken);
     if (p->csv->cut)
-        lpo_trace_note(p->t, 0, "the compressed file was cut short: what is there was read");
+        lpo_trace_note_damage(p->t, 0, "the compressed file was cut short: what is there was read");
     if (p->odd_rows)
         lpo_trace_note(p->t, p->odd_rows, "lines of the CSV are not rows of ncu: left out");
     if (p->bare_results)

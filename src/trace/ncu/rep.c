@@ -302,9 +302,10 @@ static int read_version(struct lpo_ncu_walk *w, uint64_t *version, struct lpo_er
 static void add_notes(struct lpo_ncu_rep *rep, uint64_t range_results, bool cut)
 {
     if (cut)
-        lpo_trace_note(rep->t, 0, "the report was cut short: the kernels before were read");
+        lpo_trace_note_damage(rep->t, 0, "the report was cut short: the kernels before were read");
     if (rep->bad_results)
-        lpo_trace_note(rep->t, rep->bad_results, "results of the report are damaged: read in part");
+        lpo_trace_note_damage(rep->t, rep->bad_results,
+                              "results of the report are damaged: read in part");
     if (rep->bare_results)
         lpo_trace_note(rep->t, rep->bare_results,
                        "kernels are kept without metrics: their table would be far larger than "

@@ -343,10 +343,11 @@ static void note_stop(struct lpo_nsys *db, struct lpo_trace *t)
     if (db->stop_noted)
         return;
     db->stop_noted = true;
-    lpo_trace_note(t, 0,
-                   "stopped after %.0f s of work on the SQLite file, what was read until then is "
-                   "here: its tables are damaged, or very slow to read (" LPO_BUDGET_HINT ")",
-                   db->seconds_limit);
+    lpo_trace_note_damage(
+        t, 0,
+        "stopped after %.0f s of work on the SQLite file, what was read until then is "
+        "here: its tables are damaged, or very slow to read (" LPO_BUDGET_HINT ")",
+        db->seconds_limit);
 }
 
 int lpo_nsys_step(struct lpo_nsys *db, struct lpo_nsys_rows *rows, struct lpo_trace *t)
@@ -354,7 +355,7 @@ int lpo_nsys_step(struct lpo_nsys *db, struct lpo_nsys_rows *rows, struct lpo_tr
     int rc;
 
     if (rows->seen++ >= rows->limit) {
-        lpo_trace_note(t, 0, "the SQLite file is damaged: a table repeats itself");
+        lpo_trace_note_damage(t, 0, "the SQLite file is damaged: a table repeats itself");
         return 0;
     }
     if (db->too_much_text) /* noted when it happened */
@@ -367,8 +368,8 @@ int lpo_nsys_step(struct lpo_nsys *db, struct lpo_nsys_rows *rows, struct lpo_tr
         return 0;
     }
     if (rc != SQLITE_DONE)
-        lpo_trace_note(t, 0, "the SQLite file is damaged, a table was read in part: %s",
-                       sqlite3_errmsg(db->db));
+        lpo_trace_note_damage(t, 0, "the SQLite file is damaged, a table was read in part: %s",
+                              sqlite3_errmsg(db->db));
     return 0;
 }
 

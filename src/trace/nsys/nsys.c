@@ -117,7 +117,7 @@ static int read_all(struct lpo_nsys_reading *r, struct lpo_err *err)
             return err->code;
     }
     if (lpo_nsys_cut(r->db))
-        lpo_trace_note(r->t, 0, "the file was cut short: what is there was read");
+        lpo_trace_note_damage(r->t, 0, "the file was cut short: what is there was read");
     return 0;
 }
 

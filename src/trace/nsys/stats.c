@@ -462,7 +462,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     if (rc < 0 && into->gpu_ops.len + into->ranges.len + into->summaries.len == before)
         return rc;
     if (rc < 0 || csv->cut)
-        lpo_trace_note(into, 0, "the CSV could be read only in part");
+        lpo_trace_note_damage(into, 0, "the CSV could be read only in part");
     if (s.odd_rows)
         lpo_trace_note(into, s.odd_rows, "rows of the CSV could not be understood: left out");
     return 0;

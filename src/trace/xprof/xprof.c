@@ -90,8 +90,9 @@ static int xprof_read(const char *path, struct lpo_trace *into, struct lpo_err *
     if (!f.seen)
         return lpo_fail(err, LPO_E_FORMAT, "no list of events (\"traceEvents\") was found");
     if (rc < 0)
-        lpo_trace_note(into, 0, "the file is cut off or broken: the %llu events before were read",
-                       (unsigned long long)f.events);
+        lpo_trace_note_damage(into, 0,
+                              "the file is cut off or broken: the %llu events before were read",
+                              (unsigned long long)f.events);
     return 0;
 }
 
