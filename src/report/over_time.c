@@ -8,7 +8,9 @@
 #include "analysis/analysis.h"
 #include "analysis/power/power.h"
 #include "analysis/queue/queue.h"
+#include "analysis/ranks/ranks.h"
 #include "report/trace_records.h"
+#include "rundir/members.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -51,12 +53,19 @@ static struct lpo_chart *chart_of(struct lpo_charts *c, const char *chapter, con
     return &c->all.at[c->all.len - 1];
 }
 
+/* Samples of one machine. */
+struct machine {
+    const char *name;  /* before the number of a GPU: "" for our own */
+    int64_t offset_ns; /* its clock minus ours */
+};
+
 static void add_sampled(struct lpo_charts *c, const struct lpo_power_gpu *g,
-                        const struct sampled *s)
+                        const struct sampled *s, const struct machine *m)
 {
-    struct lpo_chart_line line = { .scope = lpo_arena_printf(c->arena, "device:%llu",
+    struct lpo_chart_line line = { .scope = lpo_arena_printf(c->arena, "%sdevice:%llu", m->name,
                                                              (unsigned long long)g->gpu),
                                    .device = LPO_NONE };
+    struct lpo_chart *chart;
     bool any = false;
 
     for (size_t i = 0; i < g->samples.len; i++) {
@@ -64,31 +73,96 @@ static void add_sampled(struct lpo_charts *c, const struct lpo_power_gpu *g,
         bool known = x->known >> s->column & 1 && x->value[s->column] < INT64_MAX;
 
         any |= known;
-        lpo_vec_push(&line.points, (struct lpo_series_point){
-                                       x->unix_ns, known ? (double)x->value[s->column] * s->scale
-                                                         : (double)NAN });
+        lpo_vec_push(&line.points,
+                     (struct lpo_series_point){ x->unix_ns - m->offset_ns,
+                                                known ? (double)x->value[s->column] * s->scale
+                                                      : (double)NAN });
     }
     line.seen = line.points.len;
-    if (any)
-        lpo_vec_push(&chart_of(c, "power", s->title, s->unit, LPO_CLOCK_UNIX)->lines, line);
+    chart = any ? chart_of(c, "power", s->title, s->unit, LPO_CLOCK_UNIX) : NULL;
+    if (chart && chart->lines.len < MOST_GPUS)
+        lpo_vec_push(&chart->lines, line);
     else
         lpo_vec_free(&line.points);
 }
 
-static void add_power(struct lpo_charts *c, const struct lpo_rundir *d)
+/* When the samples of a machine were taken, by its own clock; empty: from > to. */
+struct period {
+    int64_t from_ns, to_ns;
+};
+
+static struct period period_of(const struct lpo_power *p)
 {
-    const char *stage = lpo_rundir_stage_with(d, LPO_ROLE_POWER);
-    const char *file = stage ? lpo_path_join(d->arena, stage, "samples.csv") : NULL;
+    struct period all = { INT64_MAX, INT64_MIN };
+
+    for (size_t i = 0; i < p->gpus.len; i++) {
+        const struct lpo_power_gpu *g = &p->gpus.at[i];
+        int64_t from = g->samples.len ? g->samples.at[0].unix_ns : INT64_MAX;
+        int64_t to = g->samples.len ? g->samples.at[g->samples.len - 1].unix_ns : INT64_MIN;
+
+        all.from_ns = from < all.from_ns ? from : all.from_ns;
+        all.to_ns = to > all.to_ns ? to : all.to_ns;
+    }
+    return all;
+}
+
+/* The samples of `folder`. Those of another machine are drawn where its clock, compared with ours
+ * if it can be, says that they are of the same time as `ours`. False: there are none. */
+static bool add_machine(struct lpo_charts *c, const struct lpo_rundir *d, const char *folder,
+                        const struct machine *m, struct period *ours)
+{
+    const char *file = lpo_path_join(d->arena, folder, "samples.csv");
     LPO_AUTO(lpo_file_text) text = NULL;
     LPO_AUTO(lpo_power) p = NULL;
     struct lpo_err err = { 0 }; /* the chapter on power says what is wrong with the file */
+    struct period its;
 
-    if (!file || !lpo_rundir_has(d, file) || lpo_rundir_text(d, file, &text, &err) < 0 ||
+    if (!lpo_rundir_has(d, file) || lpo_rundir_text(d, file, &text, &err) < 0 ||
         lpo_power_parse(text->at, text->len, &p, &err) < 0)
-        return;
+        return false;
+    its = period_of(p);
+    if (m->name[0] &&
+        (its.from_ns - m->offset_ns > ours->to_ns || its.to_ns - m->offset_ns < ours->from_ns))
+        return false;
+    if (!m->name[0])
+        *ours = its;
     for (size_t k = 0; k < sizeof sampled / sizeof *sampled; k++)
         for (size_t i = 0; i < p->gpus.len && i < MOST_GPUS; i++)
-            add_sampled(c, &p->gpus.at[i], &sampled[k]);
+            add_sampled(c, &p->gpus.at[i], &sampled[k], m);
+    return true;
+}
+
+static int64_t offset_of(const struct lpo_source *s, int32_t rank)
+{
+    const struct lpo_ranks *r = s && s->analysis && s->trace->epoch_ns != LPO_NO_TIME
+                                    ? lpo_analysis_ranks(s->analysis)
+                                    : NULL;
+
+    for (size_t i = 0; r && i < r->rows.len; i++)
+        if (r->rows.at[i].rank == rank && r->rows.at[i].aligned)
+            return r->rows.at[i].offset_ns;
+    return 0;
+}
+
+static void add_power(struct lpo_charts *c, const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    const char *stage = lpo_rundir_stage_with(d, LPO_ROLE_POWER), **members;
+    const struct machine own = { .name = "" };
+    struct period ours;
+    size_t n;
+
+    if (!stage || !add_machine(c, d, stage, &own, &ours))
+        return;
+    n = lpo_rundir_members(d->arena, d->dir, &members);
+    for (size_t i = 0; i < n; i++) {
+        const char *folder = lpo_path_join(d->arena, members[i], stage);
+        int32_t rank = lpo_rundir_member_rank(lpo_path_join(d->arena, folder, "samples.csv"));
+        const struct machine other = {
+            lpo_arena_printf(d->arena, "machine of rank %d, ", (int)rank), offset_of(s, rank)
+        };
+
+        add_machine(c, d, folder, &other, &ours);
+    }
 }
 
 static bool has_kind(const struct lpo_trace *t, enum lpo_series_kind kind)
@@ -165,7 +239,7 @@ struct lpo_charts *lpo_report_charts_create(const struct lpo_rundir *d, const st
     const struct lpo_source *memory = lpo_report_memory_source(d, s);
 
     c->arena = d->arena;
-    add_power(c, d);
+    add_power(c, d, s);
     if (memory)
         add_series(c, memory, LPO_SERIES_MEMORY, memory == s ? LPO_CLOCK_TRACE : LPO_CLOCK_OTHER);
     if (s && s->trace)

@@ -27,7 +27,7 @@ enum lpo_chart_clock {
 typedef LPO_VEC(struct lpo_series_point) lpo_chart_points;
 
 struct lpo_chart_line {
-    const char *scope;       /* "device:0", "rank:1/device:0" */
+    const char *scope;       /* "device:0", "rank:1/device:0", "machine of rank 8, device:0" */
     uint32_t device;         /* of the main trace; LPO_NONE: not known which */
     lpo_chart_points points; /* in order of time; NaN: not known from here on */
     uint64_t seen;           /* points that the source had */

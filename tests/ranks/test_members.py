@@ -75,6 +75,26 @@ class Members(LpoCase):
             self.assertGreater(row["samples"], 1)
             self.assertEqual(row["power_max_w"], watts)
 
+    def test_charts_of_another_machine(self) -> None:
+        """Power over time of each machine's GPUs on one chart, in the page and in the timeline; of one whose clock says another day, none."""
+        words = ["pipeline.native.enable=false", "pipeline.direct_inference.enable=true", "pipeline.nvml.enable=true", "pipeline.nvml.interval_ms=20"]
+        self.job(4, *words, launcher=("--nodes", "2"), env={"LPO_NVML": FAKE_NVML, "FAKE_NVML": ""}, program=["sleep", "0.3"])
+
+        def scopes() -> list[str]:
+            page = json.loads(self.text("report.html").split('<script type="application/json" id="lpo-data">')[1].split("</script>")[0])
+            return [line["scope"] for chart in page["charts"] if chart["title"] == "Power" for line in chart["lines"]]
+
+        both = ["device:0", "device:1", "machine of rank 2, device:0", "machine of rank 2, device:1"]
+        self.assertEqual(scopes(), both)
+        path = self.path("ranks", "rank2", "nvml", "samples.csv")
+        with open(path, encoding="utf-8") as f:
+            head, *rows = f.read().splitlines()
+        at = head.split(",").index("unix_ns")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("\n".join([head, *(",".join(str(int(v) - 10**15) if i == at else v for i, v in enumerate(r.split(","))) for r in rows)]) + "\n")
+        self.lpo_report()
+        self.assertEqual(scopes(), both[:2])
+
     def test_counters_of_another_machine(self) -> None:
         """The same trace and samples, once as rank 0's own and once left in the folder of rank 1."""
         figures = []
