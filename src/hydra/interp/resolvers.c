@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hydra/interp/eval.h"
 #include "hydra/interp/parse.h"
 #include "hydra/interp/resolvers.h"
 #include "hydra/node.h"

@@ -4,13 +4,6 @@
 
 #include "hydra/interp/interp.h"
 
-struct lpo_iexpr;
-
-/* interp.c: the value of an expression in container `parent`, as the value of `self`. */
-int lpo_interp_eval(struct lpo_interp_scope *s, const struct lpo_iexpr *e,
-                    const struct lpo_spot *parent, const struct lpo_spot *self,
-                    struct lpo_found *out, struct lpo_err *err);
-
 /* ${name:args} in container `parent`, as the value of `self`. */
 int lpo_interp_resolver_call(struct lpo_interp_scope *s, const char *name, struct lpo_found *args,
                              size_t nargs, const struct lpo_spot *parent,
