@@ -180,6 +180,30 @@ class Sentences(Summary):
         self.assertIn("For 38 us (16.0 %) the GPU was idle although its next work had been launched, for 2 us on average: a GPU needs a few "
                       "microseconds", " ".join(self.report_md.split()))
 
+    def collectives(self, between: str) -> dict:
+        """20 steps: a kernel, a collective of 100 us, then the host launches the next one 50 us after it could have. Before that it asks
+        every 5 us, or not at all, whether the GPU is done."""
+        events, number = [], 1
+        for step in range(20):
+            at = 400 * step
+            events += launch(number, at, at + 10, at + 60) + launch(number + 1, at + 5, at + 60, at + 160, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")
+            if between:
+                events += [{"ph": "X", "cat": "cuda_runtime", "name": between, "pid": 1, "tid": 1, "ts": at + 7 + 5 * i, "dur": 2} for i in range(75)]
+            number += 2
+        self.of_trace(*events)
+        return json.loads(self.text("report.json"))
+
+    def test_communication_beside_a_host_that_is_late_anyway(self) -> None:
+        found = self.collectives("")
+        self.assertNotIn("exposed-communication", [f["id"] for f in found["findings"]])
+        self.assertIn("Communication runs alone for 2 ms", self.report_md)
+
+    def test_who_polls_waits(self) -> None:
+        """The same times, and nothing is known about what the host would do sooner."""
+        found = self.collectives("cudaEventQuery")
+        saving = {f["id"]: f["saving_ns"] for f in found["findings"]}
+        self.assertEqual(saving["exposed-communication"], 20 * 100000)
+
     def test_nearly_all_is_not_all(self) -> None:
         text = self.of_trace(range_of("step", 0, 4000), *launch(1, 10, 20, 30), *launch(2, 1000, 1010, 1020), *launch(3, 1011, 1021, 1030))
         self.assertIn("For more than 99 % of the idle time the program launched the next work too late.", text)  # 980 of 981 us

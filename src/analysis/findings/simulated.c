@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a part of the GPU's work could save at most, by the simulation of the critical path: a
  * program that waits for its host would wait for it without that work too. */
+#include <string.h>
+
 #include "analysis/analysis.h"
 #include "analysis/critical/critical.h"
 #include "analysis/findings/private.h"
+#include "analysis/wall/order.h"
 #include "analysis/wall/timeline.h"
 
 /* Only a GPU that waits for its host would wait for it then too: a host that never lets it wait may
@@ -24,28 +27,40 @@ void lpo_findings_simulate(const struct lpo_findings_work *w)
         lpo_analysis_critical(w->a);
 }
 
+/* A program that asks again and again whether the GPU is done waits for it, and no call shows it.
+ */
+static bool polls(const struct lpo_trace *t, const struct lpo_critical_path *p)
+{
+    for (size_t i = 0; i < p->entries.len; i++) {
+        const struct lpo_critical_entry *e = &p->entries.at[i];
+
+        if (e->part == LPO_PATH_CALLS && e->name != LPO_NONE && e->count > p->operations &&
+            strstr(lpo_trace_text(t, e->name), "Query"))
+            return true;
+    }
+    return false;
+}
+
+static bool is_sure(const struct lpo_trace *t, const struct lpo_critical_path *p)
+{
+    return p->fits && p->without_launch <= p->operations / 20 && !polls(t, p);
+}
+
 /* The critical path of the only process that uses the device; NULL: several do, or the path does
- * not fit what was measured. */
+ * not show what the program waits for. */
 static const struct lpo_critical_path *path_of(const struct lpo_findings_work *w)
 {
     const struct lpo_critical *c = lpo_analysis_critical(w->a);
-    size_t process = SIZE_MAX;
+    const struct lpo_gpu_op *ops = w->trace->gpu_ops.at;
+    size_t from, to;
 
-    for (size_t i = 0; i < w->trace->gpu_ops.len; i++) {
-        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[i];
-
-        if (op->device != w->critical->device)
-            continue;
-        if (process != SIZE_MAX && process != op->process)
+    lpo_findings_device_rows(w, &from, &to);
+    for (size_t i = from; i < to; i++)
+        if (ops[w->order->rows[i]].process != ops[w->order->rows[from]].process)
             return NULL;
-        process = op->process;
-    }
-    for (size_t i = 0; c && i < c->paths.len; i++) {
-        const struct lpo_critical_path *p = &c->paths.at[i];
-
-        if (p->process == process)
-            return p->fits && p->without_launch <= p->operations / 20 ? p : NULL;
-    }
+    for (size_t i = 0; c && from < to && i < c->paths.len; i++)
+        if (c->paths.at[i].process == ops[w->order->rows[from]].process)
+            return is_sure(w->trace, &c->paths.at[i]) ? &c->paths.at[i] : NULL;
     return NULL;
 }
 
