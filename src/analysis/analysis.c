@@ -366,7 +366,7 @@ const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a,
     struct lpo_operators **o = &a->memo->operators[by_shapes];
 
     if (!*o)
-        *o = lpo_operators_create(a->trace, by_shapes, a->rules);
+        *o = lpo_operators_create(a->trace, by_shapes, a->rules, a->tree);
     return *o;
 }
 

@@ -135,6 +135,18 @@ static void put_replayed(struct lpo_record *out, const struct lpo_operator *o,
     put_rates(p, &r);
 }
 
+/* What a backward pass did again; nothing where it did none. */
+static void put_recomputed(struct lpo_record *out, const struct lpo_operator *o)
+{
+    struct lpo_record *p;
+
+    if (!o->recomputed)
+        return;
+    p = lpo_doc_put_record(out, "recomputed");
+    lpo_doc_put_uint(p, "calls", o->recomputed);
+    lpo_doc_put_int(p, "gpu_ns_self", o->recomputed_self_ns);
+}
+
 static void put_row(const void *ctx, size_t i, struct lpo_record *out)
 {
     const struct rows *rows = ctx;
@@ -155,6 +167,7 @@ static void put_row(const void *ctx, size_t i, struct lpo_record *out)
     lpo_doc_put_uint(out, "gpu_operations_total", o->gpu_ops_total);
     put_rates(out, &r);
     put_replayed(out, o, rows->hw);
+    put_recomputed(out, o);
 }
 
 static void put_replays(struct lpo_record *to, const struct lpo_operator_replays *p)

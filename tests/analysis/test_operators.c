@@ -118,7 +118,7 @@ static void check(void **state)
 {
     const struct operator_case *c = *state;
     LPO_AUTO(lpo_trace) t = make_trace(c);
-    LPO_AUTO(lpo_operators) o = lpo_operators_create(t, c->by_shapes, NULL);
+    LPO_AUTO(lpo_operators) o = lpo_operators_create(t, c->by_shapes, NULL, NULL);
     LPO_STR got = { 0 };
     int64_t self = 0;
 
@@ -185,7 +185,7 @@ static void attention_goes_by_its_step(void **state)
                                               .end_ns = ranges[k].end,
                                               .name = lpo_trace_name(t, ranges[k].name),
                                               .thread = lpo_trace_thread(t, 0, ranges[k].tid) }));
-        o = lpo_operators_create(t, true, NULL);
+        o = lpo_operators_create(t, true, NULL, NULL);
         assert_int_equal(o->rows.len, 1);
         if (all[i].flops < 0) /* one call of unknown work makes the sum unknown */
             assert_true(isnan(o->rows.at[0].cost.flops));

@@ -152,7 +152,7 @@ static void write_ops(struct lpo_json_writer *w, const struct lpo_trace *t)
 /* [name, shapes, calls, CPU total, CPU self, GPU total, GPU self, [[kernel, count, ns], …]] */
 static void write_operators(struct lpo_json_writer *w, const struct lpo_trace *t)
 {
-    LPO_AUTO(lpo_operators) o = lpo_operators_create(t, true, NULL);
+    LPO_AUTO(lpo_operators) o = lpo_operators_create(t, true, NULL, NULL);
 
     lpo_jw_array(w, "operators");
     for (size_t i = 0; i < o->rows.len; i++) {

@@ -9,6 +9,7 @@
 
 #include "analysis/steps/steps.h"
 #include "region/thread_rows.h"
+#include "region/tree.h"
 #include "trace/trace.h"
 #include "util/map.h"
 
@@ -35,6 +36,7 @@ struct open {
     uint32_t row;
     struct lpo_operator_cost cost;
     struct lpo_replayed replayed; /* as many times as the launch of it that was replayed most */
+    bool recomputed;              /* something launched in it did forward work again */
 };
 
 struct sweep {
@@ -42,6 +44,7 @@ struct sweep {
     struct lpo_operators *out;
     bool by_shapes;
     const struct lpo_operators_rules *rules;
+    const struct lpo_region_tree *tree; /* may be NULL */
     LPO_VEC(struct open) stack;
     struct lpo_operator_sum *launched;     /* per launch: its GPU operations */
     struct lpo_replayed_launches replayed; /* what graphs replayed of launches */
@@ -203,6 +206,7 @@ static void leave(struct sweep *s)
     int64_t ns = o->end_ns - o->start_ns;
 
     row->calls++;
+    row->recomputed += o->recomputed;
     row->cpu_total_ns += ns;
     row->cpu_self_ns += ns - o->covered_ns;
     row->cpu_min_ns = ns < row->cpu_min_ns ? ns : row->cpu_min_ns;
@@ -225,6 +229,21 @@ static void leave(struct sweep *s)
         add(&s->stack.at[s->stack.len - 1].gpu, &o->gpu);
         add_replayed(&s->stack.at[s->stack.len - 1].replayed, &o->replayed);
     }
+}
+
+static bool is_recomputed(const struct sweep *s, uint32_t launch)
+{
+    return s->tree && s->tree->launch_links &&
+           s->tree->links.at[s->tree->launch_links[launch]].recomputed;
+}
+
+/* Those around the one that launched it did the work again too, but for the backward operator in
+ * which all of this happens: that has a number of its forward. */
+static void mark_recomputed(struct sweep *s, size_t depth, uint32_t launch)
+{
+    s->out->rows.at[s->owner[launch]].recomputed_self_ns += s->launched[launch].ns;
+    for (size_t i = depth; i-- > 0 && !s->stack.at[i].op->forward_thread;)
+        s->stack.at[i].recomputed = true;
 }
 
 static void enter(struct sweep *s, const struct lpo_op *op)
@@ -264,6 +283,8 @@ static void launch(struct sweep *s, uint32_t row)
         return;
     s->owner[row] = s->stack.at[i - 1].row;
     add(&s->stack.at[i - 1].gpu, &s->launched[row]);
+    if (is_recomputed(s, row))
+        mark_recomputed(s, i, row);
     if (s->replayed.launched) {
         add_replayed(&s->stack.at[i - 1].replayed, &s->replayed.launched[row]);
         s->out->rows.at[s->owner[row]].replayed_self_ns += s->replayed.launched[row].ns;
@@ -432,9 +453,10 @@ static void put_in_order(struct sweep *s)
 }
 
 struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool by_shapes,
-                                           const struct lpo_operators_rules *rules)
+                                           const struct lpo_operators_rules *rules,
+                                           const struct lpo_region_tree *tree)
 {
-    struct sweep s = { .t = trace, .by_shapes = by_shapes, .rules = rules };
+    struct sweep s = { .t = trace, .by_shapes = by_shapes, .rules = rules, .tree = tree };
     struct lpo_group ops = lpo_region_group_ops(trace);
     struct lpo_group launches = lpo_region_group_launches(trace);
 

@@ -25,6 +25,7 @@
 #include "util/auto.h"
 #include "util/vec.h"
 
+struct lpo_region_tree;
 struct lpo_trace;
 
 struct lpo_operator {
@@ -44,6 +45,9 @@ struct lpo_operator {
     uint64_t replayed;
     int64_t replayed_self_ns, replayed_total_ns;
     struct lpo_operator_cost replayed_cost; /* of all of them; only by shapes */
+    /* Part of the calls and of gpu_self_ns: forward work that a backward pass did again. */
+    uint64_t recomputed;
+    int64_t recomputed_self_ns;
 };
 
 /* GPU operations that one operator launched itself, under one name. */
@@ -71,8 +75,10 @@ struct lpo_operators {
 };
 
 /* `by_shapes` makes one row of each operator, input shapes and types, else one of each operator.
- * Copies what it keeps but the names, which stay the trace's. `rules` of the user may be NULL. */
+ * Copies what it keeps but the names, which stay the trace's. `rules` of the user may be NULL, and
+ * so may `tree`, the regions of the trace, which knows what was recomputed. */
 struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool by_shapes,
-                                           const struct lpo_operators_rules *rules);
+                                           const struct lpo_operators_rules *rules,
+                                           const struct lpo_region_tree *tree);
 void lpo_operators_destroy(struct lpo_operators *o); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_operators);
