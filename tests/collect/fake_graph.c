@@ -154,9 +154,10 @@ EXPORT void fake_graph_launch(const struct fake_graph *g)
         union fake_record r = fake_kernel_record(&g->nodes[i].kernel, correlation);
         r.kernel.graph = g->id;
         r.kernel.graph_node = g->nodes[i].id + 1000;
-        if (fake_kernels_switched ||
-            getenv("FAKE_STALE")) /* as seen on an H200: milliseconds instead of microseconds */
-            r.kernel.start -= 5000000;
+        /* As seen on an H200: the times of an earlier launch. By more than a busy machine may keep
+         * this thread waiting since the launch was noted. */
+        if (fake_kernels_switched || getenv("FAKE_STALE"))
+            r.kernel.start -= UINT64_C(600000000000);
         fake_keep(&r);
     }
 }
