@@ -135,8 +135,8 @@ enum framework { TORCH, JAX, NO_FRAMEWORK, FRAMEWORKS };
 /* Where the advice depends on what the program is written with. */
 static const char *const launch_less[FRAMEWORKS] = {
     [TORCH] = "Launch less: CUDA graphs, torch.compile or larger batches.",
-    [JAX] = "Launch less: more of the program in one jitted function (lax.scan over steps), or "
-            "larger batches.",
+    [JAX] = ("Launch less: more of the program in one jitted function (lax.scan over steps), or "
+             "larger batches."),
     [NO_FRAMEWORK] = "Launch less: CUDA graphs, fused kernels or larger batches.",
 };
 static const char *const fuse[FRAMEWORKS] = {
