@@ -71,10 +71,11 @@ static void list_differences(const ranks_events *a, const ranks_events *b, ranks
 static double agreement(const int64_t *values, size_t count)
 {
     size_t step = count / SAMPLE + 1, n = 0;
+    const int64_t middle = values[count / 2];
     double sum = 0;
 
     for (size_t i = 0; i < count; i += step, n++) {
-        double away = (double)(values[i] - values[count / 2]) / RANKS_SURE_NS;
+        double away = (double)(values[i] - middle) / RANKS_SURE_NS;
 
         sum += 1 / (1 + away * away);
     }
