@@ -48,6 +48,8 @@ static const struct shape_case {
     { "a match across words", "void relu_backward_grad<float>(float*)", LPO_CLASS_ELEMENTWISE },
     { "a match inside of a word", "page_summary_kernel(float*)", LPO_CLASS_OTHER },
     { "another", "void tensorflow::SplitOpKernel<float>(float const*)", LPO_CLASS_COPY },
+    { "the driver's own copy inside a graph", "memcpy_post", LPO_CLASS_COPY },
+    { "the driver's own memset inside a graph", "memset_post", LPO_CLASS_COPY },
     { "numba's tag", "cudapy::__main__::softmax_kernel[abi:v1,cw51cXTL](Array<float, 1, C>)",
       LPO_CLASS_SOFTMAX },
     { "Triton's constants",
