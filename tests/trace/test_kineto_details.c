@@ -109,8 +109,8 @@ static void waits_name_their_events(void **state)
         X("cuda_sync", "Event Sync", "0", "-1", "13", "8",
           "\"wait_on_stream\": -1, \"stream\": -1, \"device\": 0"),
         X("cuda_sync", "Stream Sync", "3", "7", "14", "8", "\"stream\": 7, \"device\": 3"),
-        "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Sync\", \"pid\": 0, "
-        "\"tid\": 7, \"args\": {\"stream\": 7, \"device\": 0}}",
+        ("{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Sync\", \"pid\": 0, "
+         "\"tid\": 7, \"args\": {\"stream\": 7, \"device\": 0}}"),
     };
     struct lpo_err err = { 0 };
     LPO_AUTO(lpo_trace) t = READ_EVENTS("\"schemaVersion\": 1, ", events, 0, &err);
