@@ -90,7 +90,8 @@ class Stages(BadDiskCase):
         for name in STAGES:
             for rules in some("write:ENOSPC", "*:EIO", "rename:stop"):
                 with self.subTest(f"{name} {rules}"):
-                    job = self.begin(name, {"LPO_BAD_DISK_RULES": rules, "LPO_BAD_DISK_WHEN": ""}, "run.ranks_wait=3s", rank=1,
+                    # Rank 2 must come in this time however busy the machine is, and rank 1 is waited for as long.
+                    job = self.begin(name, {"LPO_BAD_DISK_RULES": rules, "LPO_BAD_DISK_WHEN": ""}, "run.ranks_wait=30s", rank=1,
                                      before="[ $RANK != 1 ] || touch BAD")
                     if rules.endswith("stop"):
                         self.wait_for(lambda: self.manifest()["state"] == "failed" and os.path.exists(self.path("report.html")))
