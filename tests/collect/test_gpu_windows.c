@@ -219,7 +219,11 @@ static void check_threads(void **state)
     assert_int_equal(t.trace->window_ranges.at[0].seen, 400);
     assert_int_equal(t.trace->window_ranges.at[0].recorded, 134);
     assert_true(decodes >= 134); /* a window of one thread holds calls of others */
-    assert_int_equal(t.trace->notes.len, 1);
+    /* A thread may be kept waiting in the middle of a launch while another one opens a window: its
+     * kernel is recorded and its launch is not, which is said. Nothing else is. */
+    assert_non_null(strstr(lpo_str_text(&text), "note 134 calls of \"decode\" were recorded"));
+    assert_int_equal(t.trace->notes.len,
+                     strstr(lpo_str_text(&text), "GPU operations have no launch record") ? 2 : 1);
     traced_free(&t);
 }
 
