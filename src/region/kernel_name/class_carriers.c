@@ -45,6 +45,9 @@ static const struct lpo_class_rule elementwise_functors[] = {
     { "groupnorm", LPO_CLASS_NORM, NULL,
       "void at::native::elementwise_kernel<128, 4, "
       "at::native::GroupNormKernelImplInternal<float>(int)::{lambda(float)#1}>(int)" },
+    { "batchnorm", LPO_CLASS_NORM, NULL,
+      "void at::native::unrolled_elementwise_kernel<at::native::batch_norm_update_stats(int)::"
+      "{lambda(float)#1}>(int)" },
     { "bernoulli", LPO_CLASS_RANDOM, NULL,
       "void at::native::elementwise_kernel<128, 4, "
       "at::native::bernoulli_kernel(int)::{lambda()#1}>(int)" },
@@ -248,6 +251,8 @@ static const struct lpo_class_rule cktile_functors[] = {
 static const struct lpo_class_rule ckgemm_functors[] = {
     { "convolution", LPO_CLASS_CONVOLUTION, NULL,
       "void ck::kernel_gemm_xdlops_v2r3<ck::ConvolutionForwardSpecialization>(int)" },
+    { "bwdweight", LPO_CLASS_CONVOLUTION, NULL,
+      "void ck::kernel_gemm_xdlops_bwd_weight<ck::GridwiseGemm_mn_xdlops_bwd_weight<256> >(int)" },
     { "_conv", LPO_CLASS_CONVOLUTION, NULL,
       "void ck::kernel_gemm_multiple_d_xdl_cshuffle<ck::TransformConvFwdToGemm<2> >(int)" },
 };

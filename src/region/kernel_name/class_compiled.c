@@ -341,8 +341,25 @@ static bool family_class(const struct family *f, const char *words,
     return true;
 }
 
+/* Where the name that PyTorch's compiler gave begins: programs put a word of their own before it,
+ * as in "fwd_triton_red_fused_add_0". */
+static const char *inductor_begin(const char *words)
+{
+    static const char *const kinds[] = { "_triton_poi_fused_", "_triton_red_fused_",
+                                         "_triton_per_fused_", "_triton_for_fused_" };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const char *at = strstr(words, kinds[i]);
+
+        if (at)
+            return at;
+    }
+    return words;
+}
+
 bool lpo_region_class_compiled(const char *words, enum lpo_region_kernel_class *out)
 {
+    words = inductor_begin(words);
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (lpo_region_kernel_words_have(words, families[i].begin) &&
             (!families[i].also || lpo_region_kernel_words_have(words, families[i].also)))

@@ -115,6 +115,7 @@ static const struct lpo_class_rule functions[] = {
     { "topksoftmax", LPO_CLASS_MOE, NULL, "topk_softmax_kernel(float*)" },
     { "topksigmoid", LPO_CLASS_MOE, NULL, "topk_sigmoid_kernel(float*)" },
     { "topksoftplus", LPO_CLASS_MOE, NULL, "topk_softplus_kernel(float*)" },
+    { "topktransform", LPO_CLASS_SORTING, NULL, "deepseek_v4_topk_transform_kernel(Params)" },
     { "topk", LPO_CLASS_MOE, "deepseek", "void deepseek_v3_topk_kernel<float, 256>(int)" },
     { "_expt_", LPO_CLASS_MOE, NULL, "_expt_data_memset" },
     { "raggedtensor", LPO_CLASS_MOE, NULL, "_ragged_tensor_memset" },
