@@ -293,6 +293,8 @@ const struct lpo_class_carrier lpo_region_class_carriers[] = {
       "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4>(int)" },
     { "^_device_kernel_", "_cutlass", RULES(cutlass_functors), LPO_CLASS_GEMM,
       "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<int> >(int)" },
+    { "kernel_", "_xmma", RULES(cutlass_functors), LPO_CLASS_GEMM,
+      "void xmma_cudnn::gemm::kernel<xmma_cudnn::gemm::Kernel_traits<int> >(int)" },
     { "^_trampoline_kernel_", NULL, RULES(primitives_functors), LPO_CLASS_ELEMENTWISE,
       "void rocprim::detail::trampoline_kernel<rocprim::detail::transform_config<int> >(int)" },
     { "^_kernel_agent_", NULL, RULES(primitives_functors), LPO_CLASS_ELEMENTWISE,

@@ -73,6 +73,7 @@ static const struct lpo_class_rule layer[] = {
     { "_ce_", LPO_CLASS_SOFTMAX, NULL, "sparse_ce_forward_kernel(float*)" },
     { "ctcloss", LPO_CLASS_SOFTMAX, NULL,
       "void at::native::ctc_loss_log_alpha_gpu_kernel<float, long>(int)" },
+    { "transducer", LPO_CLASS_SOFTMAX, NULL, "void transducer_loss_forward<float, float>(float*)" },
     { "fusedclassifier", LPO_CLASS_SOFTMAX, NULL, "fused_classifier_kernel5(float*)" },
     /* optimizer; an embedding that updates itself is still an embedding */
     { "^_encoder_forward", LPO_CLASS_INDEXING, NULL, "encoder_forward_kernel3" },

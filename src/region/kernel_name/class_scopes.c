@@ -45,6 +45,8 @@ static const struct lpo_class_rule scopes[] = {
       "void transformer_engine::delayed_scaling_recipe::kernel_bulk(float*)" },
     { "quant", LPO_CLASS_QUANTIZE, NULL, "void quantization::kernel<int>(int)" },
     { "topk", LPO_CLASS_SORTING, NULL, "void at::native::mbtopk::computeDigitCounts<int>(int)" },
+    { "resampling", LPO_CLASS_OTHER, NULL,
+      "void dali::kernels::resampling::SeparableKernel<2, float>(int)" },
     { "sampling", LPO_CLASS_SORTING, NULL, "void sampling::kernel<int>(int)" },
     { "sort", LPO_CLASS_SORTING, NULL, "void cub::radix_sort::kernel<int>(int)" },
     { "_scan_", LPO_CLASS_REDUCTION, NULL, "void cub::detail::scan::kernel<int>(int)" },
@@ -150,6 +152,7 @@ static const struct lpo_class_rule leftovers[] = {
     { "kldiv", LPO_CLASS_SOFTMAX, NULL, "_kldiv_kernel_forward" },
     { "tvdistance", LPO_CLASS_SOFTMAX, NULL, "_tv_distance_kernel" },
     { "_dyt_", LPO_CLASS_NORM, NULL, "_dyt_fwd_kernel" },
+    { "w13", LPO_CLASS_GEMM, NULL, "_grouped_fp4_w13_kernel" }, /* weights of gate and up */
     { "fp8", LPO_CLASS_QUANTIZE, NULL, "fp8_kernel(float*)" },
     { "fp4", LPO_CLASS_QUANTIZE, NULL, "fp4_kernel(float*)" },
     { "tobf16", LPO_CLASS_COPY, NULL, "f32_to_bf16_kernel(float const*)" },

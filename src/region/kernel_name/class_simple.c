@@ -71,6 +71,7 @@ static const struct lpo_class_rule simple[] = {
       "void at::native::distribution_elementwise_grid_stride_kernel<float, 4, int>(long)" },
     { "xorwow", LPO_CLASS_RANDOM, NULL, "xorwow_kernel(int)" },
     { "_uniform_", LPO_CLASS_RANDOM, NULL, "uniform_kernel(float*)" },
+    { "dropoutinit", LPO_CLASS_RANDOM, NULL, "cudnn::detail::dropout_init_kernel(int)" },
     { "poisson", LPO_CLASS_RANDOM, NULL, "void at::native::poisson_cuda_kernel<float>(float*)" },
     { "_exponential_", LPO_CLASS_RANDOM, NULL, "fused_exponential_kernel" },
     { "bernoulli", LPO_CLASS_RANDOM, NULL, "bernoulli_kernel(float*)" },
