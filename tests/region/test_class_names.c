@@ -57,7 +57,8 @@ static bool has(const struct lpo_json *classes, const char *name)
  * serving, vision and JAX: 221 of 236 at first sight (93.6 %); five of the 15 misses are names that
  * a table cut inside of the function. "eleventh" has functions of PyTorch, FBGEMM, cuDNN, MIOpen
  * and XLA that no list had, written down from what is known of their sources: 226 of 252 (89.7 %).
- */
+ * "twelfth" came after them, two thirds of it functions of libraries again, with compiled kernels
+ * of many operators: 192 of 210 (91.4 %), 199 (94.8 %) with seven labels put right. */
 static const struct floor_case {
     const char *name, *file, *list;
     bool sure_only;
@@ -93,6 +94,7 @@ static const struct floor_case {
     { "more of them", "classes-real.json", "ninth", false, 142, 143 },
     { "published profiles of many kinds", "classes-real.json", "tenth", false, 228, 236 },
     { "functions of libraries", "classes-real.json", "eleventh", false, 251, 252 },
+    { "more of them", "classes-real.json", "twelfth", false, 208, 210 },
 };
 
 static void check_floor(void **state)
