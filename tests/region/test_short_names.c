@@ -34,6 +34,14 @@ static const struct short_case {
       "float, float, float>, unsigned int, float, 4, 4> >(int)",
       "reduce<MeanOps float>" },
     { "nvjet", "nvjet_sm90_tst_64x8_64x16_4x1_v_bz_splitK_TNT", "nvjet 64x8 splitK TNT" },
+    { "built for one architecture",
+      "std::enable_if<!(kattr_no_packed_fp32_ops_v<ck_tile::gfx950_t>), void>::type "
+      "ck_tile::kentry<ck_tile::gfx950_t, 1, ck_tile::FmhaFwdKernel<ck_tile::Async<float> > "
+      ">(int)",
+      "ck<FmhaFwd float>" },
+    { "a type of 8 bits",
+      "_ZN5aiter30fused_mx_quant_moe_sort_kernelIDF16bDB8_Li256ELi32EEEvPT0_PhPKT_",
+      "fused_mx_quant_moe_sort<bf16,_BitInt(8),256,32>" },
     { "nvjet without an architecture", "nvjet_hsh_256x128_64x4_1x2_h_bz_coopA_NNT",
       "nvjet 256x128 coopA NNT" },
     { "xmma",

@@ -38,6 +38,15 @@ static const struct name_case {
     { "a pack", "_Z1fIJifEEvDpRKT_", "void f<int, float>(int const&, float const&)" },
     { "an empty pack", "_Z1fIJEEvDpT_", "void f<>()" },
     { "bf16", "_Z1fIDF16bEvPT_", "void f<std::bfloat16_t>(std::bfloat16_t*)" },
+    { "an integer of 8 bits, counted among what is repeated",
+      "_ZN5aiter30fused_mx_quant_moe_sort_kernelIDF16bDB8_Li256ELi32EEEvPT0_PhPKT_PKiS9_PKf",
+      "void aiter::fused_mx_quant_moe_sort_kernel<std::bfloat16_t, _BitInt(8), 256, 32>"
+      "(_BitInt(8)*, unsigned char*, std::bfloat16_t const*, int const*, int const*, float "
+      "const*)" },
+    { "an unsigned one", "_Z1fIDU4_EvPT_S1_",
+      "void f<unsigned _BitInt(4)>(unsigned _BitInt(4)*, unsigned _BitInt(4))" },
+    { "an integer without its size", "_Z1fIDB_EvPT_", NULL },
+    { "an integer that does not end", "_Z1fIDB8EvPT_", NULL },
     { "an operator", "_ZN1AplERKS_", "A::operator+(A const&)" },
     { "a constructor", "_ZN1AC1Ei", "A::A(int)" },
     { "a condition", "_Z1fILi4EENSt9enable_ifIXntLb0EEvE4typeEv",

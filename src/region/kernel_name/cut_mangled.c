@@ -47,13 +47,13 @@ static size_t skip_repeated(struct lpo_kernel_span t, size_t i)
     return i < t.len ? i + 1 : i;
 }
 
-/* Behind a number that is a template argument ("Li256E") or the size of a type ("DF16b"), or `i`.
- */
+/* Behind a number that is a template argument ("Li256E") or the size of a type ("DF16b", "DB8_"),
+ * or `i`. */
 static size_t skip_number(struct lpo_kernel_span t, size_t i)
 {
     size_t end = i + 2;
 
-    if (end < t.len && t.at[i] == 'D' && t.at[i + 1] == 'F') {
+    if (end < t.len && t.at[i] == 'D' && strchr("FBU", t.at[i + 1])) {
         while (digit(t, end))
             end++;
         return end < t.len && (t.at[end] == 'b' || t.at[end] == '_') ? end + 1 : end;

@@ -149,7 +149,8 @@ static bool wrapper(struct lpo_kernel_span w)
         if (same(w, words[i]))
             return true;
     return isdigit((unsigned char)w.at[0]) || /* and the architecture that one is built for */
-           (w.len > 7 && memcmp(w.at, "enable_", 7) == 0);
+           (w.len > 7 && memcmp(w.at, "enable_", 7) == 0) ||
+           (w.len > 3 && memcmp(w.at, "gfx", 3) == 0 && isdigit((unsigned char)w.at[3]));
 }
 
 /* The first functor in template arguments, and the type it is made for. */
@@ -344,6 +345,18 @@ static int depth_at(struct lpo_kernel_span s, size_t was, size_t at, int depth)
     return depth;
 }
 
+/* "_BitInt(8)": how wide it is belongs to the type. */
+static struct lpo_kernel_span with_width(struct lpo_kernel_span args, struct lpo_kernel_span w)
+{
+    const char *end = NULL;
+
+    if (same(w, "_BitInt"))
+        end = memchr(w.at, ')', args.len - (size_t)(w.at - args.at));
+    if (end)
+        w.len = (size_t)(end - w.at) + 1;
+    return w;
+}
+
 static void add_argument(struct lpo_str *out, size_t begin, struct lpo_kernel_span w, bool minus)
 {
     struct lpo_kernel_span type = w;
@@ -389,7 +402,7 @@ static bool add_plain(const struct lpo_kernel_parts *p, struct lpo_str *out)
         if (depth > 0 || same(w, "unsigned") || same(w, "const") || same(w, "void") ||
             (at + 1 < args.len && args.at[at] == ':'))
             continue;
-        add_argument(out, begin, w, w.at > args.at && w.at[-1] == '-');
+        add_argument(out, begin, with_width(args, w), w.at > args.at && w.at[-1] == '-');
     }
     lpo_str_addc(out, '>');
     if (out->len == begin + 1)

@@ -192,6 +192,22 @@ static struct type vector(struct parser *m)
     return plain_type(JOIN(m, whole(m, lpo_demangle_type(m)), TEXT(" __vector("), size, TEXT(")")));
 }
 
+/* _BitInt(8), of which AMD's libraries make 8 bit floats. Unlike other built-in types it may be
+ * repeated by a number (S1_). */
+static struct type bit_int(struct parser *m, struct text begin)
+{
+    const char *from = m->p;
+    size_t n;
+    struct text size;
+
+    if (!lpo_demangle_number(m, &n))
+        lpo_demangle_fail(m);
+    size = (struct text){ from, (size_t)(m->p - from) };
+    if (!take(m, '_'))
+        lpo_demangle_fail(m);
+    return plain_type(JOIN(m, begin, size, TEXT(")")));
+}
+
 static struct type extended(struct parser *m) /* behind 'D' */
 {
     switch (peek(m, 0)) {
@@ -205,6 +221,12 @@ static struct type extended(struct parser *m) /* behind 'D' */
     case 'v':
         m->p++;
         return vector(m);
+    case 'B':
+        m->p++;
+        return bit_int(m, TEXT("_BitInt("));
+    case 'U':
+        m->p++;
+        return bit_int(m, TEXT("unsigned _BitInt("));
     case 'o': {
         struct type t;
 
