@@ -109,6 +109,20 @@ static struct text operation(struct parser *m, const struct operation *o)
     return strcmp(o->text, ">") == 0 ? bracketed(m, a) : a;
 }
 
+/* A variable that depends on a template argument: "3fooIT_E" is foo<T>. Not a substitute for later,
+ * as the same name would be elsewhere. */
+static struct text dependent(struct parser *m)
+{
+    struct text t;
+    size_t len;
+
+    if (!lpo_demangle_number(m, &len) || len == 0 || len > (size_t)(m->end - m->p))
+        return lpo_demangle_fail(m);
+    t = (struct text){ m->p, len };
+    m->p += len;
+    return peek(m, 0) == 'I' ? JOIN(m, t, lpo_demangle_arguments(m, false)) : t;
+}
+
 static struct text expression(struct parser *m)
 {
     char a = peek(m, 0), b = peek(m, 1);
@@ -117,6 +131,8 @@ static struct text expression(struct parser *m)
         return lpo_demangle_literal(m);
     if (a == 'T')
         return whole(m, lpo_demangle_parameter(m));
+    if (isdigit((unsigned char)a))
+        return dependent(m);
     for (size_t i = 0; i < COUNT(operations); i++)
         if (operations[i].code[0] == a && operations[i].code[1] == b) {
             m->p += 2;
