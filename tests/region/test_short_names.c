@@ -39,6 +39,9 @@ static const struct short_case {
       "ck_tile::kentry<ck_tile::gfx950_t, 1, ck_tile::FmhaFwdKernel<ck_tile::Async<float> > "
       ">(int)",
       "ck<FmhaFwd float>" },
+    { "attributes before the kernel",
+      "void ck_tile::kentry<ck_tile::kernel_attr<true>, 1, ck_tile::QuantGemmKernel<float> >(int)",
+      "ck<QuantGemm float>" },
     { "a type of 8 bits",
       "_ZN5aiter30fused_mx_quant_moe_sort_kernelIDF16bDB8_Li256ELi32EEEvPT0_PhPKT_",
       "fused_mx_quant_moe_sort<bf16,_BitInt(8),256,32>" },

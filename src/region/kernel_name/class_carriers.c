@@ -235,6 +235,8 @@ static const struct lpo_class_rule cktile_functors[] = {
       "void ck_tile::kentry<1, ck_tile::MoeSortingKernel<int> >(int)" },
     { "topk", LPO_CLASS_MOE, NULL,
       "void ck_tile::kentry<1, ck_tile::TopkSoftmaxKernel<int> >(int)" },
+    { "quant", LPO_CLASS_GEMM, "gemm",
+      "void ck_tile::kentry<1, ck_tile::QuantGroupedGemmKernel<int> >(int)" },
     { "quant", LPO_CLASS_QUANTIZE, NULL,
       "void ck_tile::kentry<1, ck_tile::MoeSmoothquant<int> >(int)" },
     { "_conv", LPO_CLASS_CONVOLUTION, NULL,

@@ -143,6 +143,7 @@ static bool wrapper(struct lpo_kernel_span w)
         "TensorCwiseUnaryOp",
         "TensorCwiseNullaryOp",
         "ParallelForAgent",
+        "kernel_attr",
     };
 
     for (size_t i = 0; i < COUNT(words); i++)
