@@ -391,6 +391,7 @@ static const struct lpo_class_rule functions[] = {
     { "^_cutlass", LPO_CLASS_GEMM, NULL, "cutlass3x_sm100_s128x256_bgrada_kernel" },
     { "_syrk_", LPO_CLASS_GEMM, NULL, "syrk_kernel(float*)" },
     { "trsm", LPO_CLASS_GEMM, NULL, "void trsm_left_kernel<double, 256, 4>(int)" },
+    { "_ger_", LPO_CLASS_GEMM, NULL, "void ger_kernel<float, float, 256, 5, false>(int)" },
     { "trsv", LPO_CLASS_GEMM, NULL, "void trsv_ln_exec<float, 32u, 32u, 4u, false>(int)" },
     { "_dot_", LPO_CLASS_GEMM, NULL, "batched_dot_products(float*)" },
     { "quantizelinear", LPO_CLASS_QUANTIZE, NULL, "MXFP8QuantizeLinearKernel(float*)" },

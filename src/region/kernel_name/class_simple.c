@@ -201,6 +201,8 @@ static const struct lpo_class_rule simple[] = {
       "void at::native::avg_pool2d_backward_out_cuda_frame<float, float, int>(int)" },
     { "pooling", LPO_CLASS_OTHER, "_bw_",
       "void cudnn::ops::pooling_bw_kernel_max_nchw_fully_packed<float, float, 8>(int)" },
+    { "average", LPO_CLASS_OTHER, "gradinput",
+      "void adaptiveaveragegradinput<float>(float*, float*, int)" },
     { "selectivescan", LPO_CLASS_REDUCTION, NULL, "void selective_scan_fwd_kernel<int>(int)" },
     { "selectivestate", LPO_CLASS_REDUCTION, NULL, "selective_state_update_kernel" },
     { "chunkstate", LPO_CLASS_REDUCTION, NULL, "_chunk_state_fwd_kernel" },
