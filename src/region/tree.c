@@ -9,32 +9,51 @@
 #include "util/map.h"
 #include "util/str.h"
 
+static bool is_called(const struct lpo_region *r, uint32_t name, uint16_t domain, uint8_t kind)
+{
+    return r->name == name && r->domain == domain && r->kind == kind;
+}
+
+/* LPO_NONE: paths would take more than they may. */
+static uint32_t add_node(struct lpo_region_tree *tree, uint32_t parent, uint32_t name,
+                         uint16_t domain, uint8_t kind)
+{
+    const struct lpo_region *above = parent == LPO_NONE ? NULL : &tree->nodes.at[parent];
+    uint64_t len = (above ? above->path_bytes + 1 : 0) + lpo_trace_text_len(tree->trace, name);
+    uint16_t depth = above ? (uint16_t)(above->depth + 1) : 0;
+    bool fresh;
+
+    /* names stand in the file, so those at the top cost no more than the file itself */
+    if (above && tree->path_bytes + len > lpo_budget()->path_bytes)
+        return LPO_NONE;
+    tree->path_bytes += len;
+    lpo_vec_push(&tree->nodes,
+                 (struct lpo_region){ .parent = parent,
+                                      .name = name,
+                                      .visits = LPO_NONE,
+                                      .domain = domain,
+                                      .depth = depth,
+                                      .path_bytes = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
+                                      .kind = kind });
+    return lpo_map_pair_put(&tree->node_map, (uint64_t)parent << 32 | name,
+                            (uint64_t)domain << 8 | kind, &fresh);
+}
+
 uint32_t lpo_region_node(struct lpo_region_tree *tree, uint32_t parent, uint32_t name,
                          uint16_t domain, uint8_t kind)
 {
     const struct lpo_region *above = parent == LPO_NONE ? NULL : &tree->nodes.at[parent];
     const uint64_t first = (uint64_t)parent << 32 | name, second = (uint64_t)domain << 8 | kind;
-    uint64_t len = (above ? above->path_bytes + 1 : 0) + lpo_trace_text_len(tree->trace, name);
-    bool fresh;
-    uint32_t row;
+    uint32_t row = above ? above->last_child : tree->last_top;
 
-    /* names stand in the file, so those at the top cost no more than the file itself */
-    if (above && tree->path_bytes + len > lpo_budget()->path_bytes)
-        return lpo_map_pair_find(&tree->node_map, first, second);
-    row = lpo_map_pair_put(&tree->node_map, first, second, &fresh);
-    if (fresh) {
-        uint16_t depth = above ? (uint16_t)(above->depth + 1) : 0;
-
-        tree->path_bytes += len;
-        lpo_vec_push(&tree->nodes, (struct lpo_region){
-                                       .parent = parent,
-                                       .name = name,
-                                       .visits = LPO_NONE,
-                                       .domain = domain,
-                                       .depth = depth,
-                                       .path_bytes = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
-                                       .kind = kind });
-    }
+    /* each range comes here: most are of the same name as the one before in their parent */
+    if (row && is_called(&tree->nodes.at[row - 1], name, domain, kind))
+        return row - 1;
+    row = lpo_map_pair_find(&tree->node_map, first, second);
+    if (row == LPO_NONE)
+        row = add_node(tree, parent, name, domain, kind);
+    if (row != LPO_NONE)
+        *(parent == LPO_NONE ? &tree->last_top : &tree->nodes.at[parent].last_child) = row + 1;
     return row;
 }
 

@@ -45,6 +45,7 @@ struct lpo_region {
     uint16_t domain;
     uint16_t depth;      /* 0 at the top */
     uint32_t path_bytes; /* length of its path as text */
+    uint32_t last_child; /* the one asked for last, its number + 1; 0: none yet */
     uint8_t kind;        /* enum lpo_range_kind */
 };
 
@@ -102,6 +103,7 @@ struct lpo_region_tree {
     unsigned char *classes; /* per name: 1 + its class by the rules; 0: nobody asked yet */
     size_t nclasses;        /* names that the trace had when the tree was built */
     struct lpo_map_pair node_map, place_map, link_map;
+    uint32_t last_top;             /* as last_child, of those without a parent */
     struct lpo_map_u64 *visit_map; /* (node, process) to a row of `visits`: see tree.c */
     struct lpo_map *set_map;
 };

@@ -168,19 +168,20 @@ static uint32_t push_open(struct native_opens *o, uint16_t domain, struct native
     return place;
 }
 
-/* The youngest of `domain`; false when none is open. */
-static bool pop_open(struct native_opens *o, uint16_t domain, struct native_open *out)
+/* The youngest of `domain`, which stays as it is until the next push; NULL when none is open. */
+static const struct native_open *pop_open(struct native_opens *o, uint16_t domain)
 {
     uint32_t place = domain < o->tops.len ? o->tops.at[domain] : 0;
+    struct native_open *gone;
 
     if (!place)
-        return false;
+        return NULL;
+    gone = &o->at.at[place - 1];
     o->count--;
-    *out = o->at.at[place - 1];
-    o->tops.at[domain] = out->under;
-    o->at.at[place - 1].under = o->unused;
+    o->tops.at[domain] = gone->under;
+    gone->under = o->unused;
     o->unused = place;
-    return true;
+    return gone;
 }
 
 static void on_push(struct native *n, struct native_thread *t, const struct event *e,
@@ -190,12 +191,17 @@ static void on_push(struct native *n, struct native_thread *t, const struct even
     struct native_open open = { .range = LPO_NONE,
                                 .level = LPO_NONE,
                                 .inherited = (e->flags & LPOT_EV_INHERITED) != 0 };
-    struct attributes a = get_attributes(n, e, c);
+    const bool plain = !(e->flags & LPOT_EV_ATTRIBUTES); /* nearly all are */
+    struct attributes a = { .number = NAN };
 
+    if (!plain)
+        a = get_attributes(n, e, c);
     if (c->bad || n->only_start_end)
         return;
-    keep_look(n, e, name, &a);
-    add_number(n, name, e->domain, a.number);
+    if (!plain) {
+        keep_look(n, e, name, &a);
+        add_number(n, name, e->domain, a.number);
+    }
     if (open.inherited && t->again) {
         t->again--;
         return;
@@ -209,25 +215,25 @@ static void on_push(struct native *n, struct native_thread *t, const struct even
             &(struct lpo_range){
                 .start_ns = e->ns, .name = name, .thread = t->row, .domain = e->domain },
             &t->open.at.at[place - 1], place);
-    lpo_native_number(n, t, e->ns, LPO_NONE, a.number);
+    if (!plain)
+        lpo_native_number(n, t, e->ns, LPO_NONE, a.number);
 }
 
 static void on_pop(struct native *n, struct native_thread *t, const struct event *e,
                    struct lpo_cursor *c)
 {
-    struct native_open gone;
+    const struct native_open *gone;
 
     (void)c;
     if (n->only_start_end)
         return;
-    if (!pop_open(&t->open, e->domain, &gone)) {
+    gone = pop_open(&t->open, e->domain);
+    if (!gone)
         n->stray_pops++;
-        return;
-    }
-    if (n->sums)
-        lpo_native_sums_pop(n, t, &gone, e->ns);
-    else if (gone.range != LPO_NONE)
-        n->trace->ranges.at[gone.range].end_ns = e->ns;
+    else if (n->sums)
+        lpo_native_sums_pop(n, t, gone, e->ns);
+    else if (gone->range != LPO_NONE)
+        n->trace->ranges.at[gone->range].end_ns = e->ns;
 }
 
 static void on_start(struct native *n, struct native_thread *t, const struct event *e,
