@@ -425,6 +425,7 @@ class RealTraces(Summary):
         """Nothing of 357 ms of exposed communication is on the critical path: the host is, from beginning to end."""
         text = self.of_shared("kineto/v100_ddp_rank1_of2.json.gz")
         self.assertNotIn("exposed-communication", [f["id"] for f in self.found["findings"]])
+        self.assertEqual([r.split()[0] for r in self.found["remarks"]], ["Communication", "Faster"])
         for page in text, self.report_md:
             self.assertIn("Communication runs alone for 357.3 ms (20.6 %), but without that the program would not end sooner, by a simulation "
                           "of the trace: it would wait for its host instead.", " ".join(page.split()))

@@ -24,7 +24,7 @@ export interface Stage { name: string; at_ns: number; ns: number }
 interface RawChart { chapter: string; title: string; unit: string; clock: "trace" | "unix" | "other"; lines: (Packed & { scope: string; count: number; seen: number; per_unit: number })[] }
 export interface RankSteps extends Packed { ranks: number[]; columns: [number, number][]; parts: string[] }
 export interface Raw {
-  kernels?: Kernel[]; kernels_left_out?: number; wall?: Wall[]; findings?: Finding[]; verdict?: string | null; cautions?: { id: string; title: string }[];
+  kernels?: Kernel[]; kernels_left_out?: number; wall?: Wall[]; findings?: Finding[]; verdict?: string | null; cautions?: { id: string; title: string }[]; remarks?: string[];
   coverage?: Coverage; notes?: { level: string; text: string }[]; limits?: { regions?: LimitRow[] };
   regions?: Tree & { folded?: Tree };
   shapes?: number[][];

@@ -101,6 +101,7 @@ export function first(data: Raw): void {
       view.append(el("details", {}, el("summary", {}, findings.length === 4 ? "1 more finding" : `${findings.length - 3} more findings`), rest));
     }
   }
+  for (const remark of data.remarks ?? []) view.append(el("p", { class: "note" }, remark));
   section.append(view, text);
   main.prepend(section);
 }

@@ -34,8 +34,8 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
 {
     const struct lpo_findings *found = lpo_analysis_findings(d, s);
     struct lpo_finding_words w = { doc->arena, s, found };
-    const char *verdict = lpo_report_finding_verdict(&w), *more;
-    size_t shown = 0;
+    const char *verdict = lpo_report_finding_verdict(&w), *remarks[LPO_FINDING_REMARKS];
+    size_t shown = 0, nremarks = lpo_report_finding_remarks(&w, remarks);
 
     lpo_doc_section(doc, "findings", "What to do first", 1);
     for (size_t i = 0; i < found->cautions.len; i++) /* before what they make less sure */
@@ -48,13 +48,8 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
             add_finding(doc, &w, &found->all.at[i], ++shown);
     if (!shown)
         lpo_doc_paragraph(doc, "%s", lpo_report_finding_none(s, found));
-    for (size_t i = 0; i < 2; i++)
-        if ((more = lpo_report_finding_masked(&w, i)))
-            lpo_doc_paragraph(doc, "%s", more);
-    if ((more = lpo_report_finding_queued(&w)))
-        lpo_doc_paragraph(doc, "%s", more);
-    if ((more = lpo_report_finding_kernels(&w)))
-        lpo_doc_paragraph(doc, "%s", more);
+    for (size_t i = 0; i < nremarks; i++)
+        lpo_doc_paragraph(doc, "%s", remarks[i]);
 }
 
 void lpo_report_findings_lines(struct lpo_arena *arena, const struct lpo_rundir *d,
@@ -141,7 +136,8 @@ void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
 {
     const struct lpo_findings *found = lpo_analysis_findings(d, s);
     struct lpo_finding_words w = { to->arena, s, found };
-    const char *verdict = lpo_report_finding_verdict(&w);
+    const char *verdict = lpo_report_finding_verdict(&w), *remarks[LPO_FINDING_REMARKS];
+    size_t nremarks = lpo_report_finding_remarks(&w, remarks);
     struct lpo_record *list;
 
     if (verdict)
@@ -173,4 +169,7 @@ void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
         if (!lpo_findings_above_noise(found, f))
             lpo_doc_put_flag(r, "within_noise", true);
     }
+    list = lpo_doc_put_list(to, "remarks");
+    for (size_t i = 0; i < nremarks; i++)
+        lpo_doc_put_text(list, NULL, remarks[i]);
 }

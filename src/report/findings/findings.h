@@ -72,6 +72,10 @@ bool lpo_report_finding_between(const struct lpo_findings *f, const struct lpo_w
 /* Of communication (0) or copies (1) that run alone and save next to nothing; NULL: there is no
  * such time. */
 const char *lpo_report_finding_masked(const struct lpo_finding_words *w, size_t i);
+/* All of these that there are, in the order in which they are said; how many. */
+enum { LPO_FINDING_REMARKS = 4 };
+size_t lpo_report_finding_remarks(const struct lpo_finding_words *w,
+                                  const char *out[LPO_FINDING_REMARKS]);
 /* Why there is no finding to show. */
 const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo_findings *f);
 

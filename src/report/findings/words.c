@@ -468,6 +468,21 @@ const char *lpo_report_finding_queued(const struct lpo_finding_words *w)
                             duration(w, (double)ns), percent(w, (double)ns / (double)d->span_ns));
 }
 
+size_t lpo_report_finding_remarks(const struct lpo_finding_words *w,
+                                  const char *out[LPO_FINDING_REMARKS])
+{
+    const char *all[LPO_FINDING_REMARKS] = { lpo_report_finding_masked(w, 0),
+                                             lpo_report_finding_masked(w, 1),
+                                             lpo_report_finding_queued(w),
+                                             lpo_report_finding_kernels(w) };
+    size_t n = 0;
+
+    for (size_t i = 0; i < LPO_FINDING_REMARKS; i++)
+        if (all[i])
+            out[n++] = all[i];
+    return n;
+}
+
 /* "the GPU"; of several, which: "GPU 0 of rank 3, the one of 8 with the longest span,". */
 static const char *gpu(const struct lpo_finding_words *w, size_t devices)
 {
