@@ -25,31 +25,69 @@ struct work {
     bool *unknown;   /* processes whose ranges were summed: when they were open is lost */
 };
 
-static void look_at_thread(struct work *w, uint32_t thread)
+/* The launches of a thread that none of its ranges holds. */
+static void find_alone(struct work *w, uint32_t thread)
 {
     const struct lpo_group *ranges = w->rows->ranges, *launches = w->rows->launches;
-    size_t r = ranges->starts[thread], l = launches->starts[thread];
-    size_t ranges_end = ranges->starts[thread + 1], launches_end = launches->starts[thread + 1];
+    size_t r = ranges->starts[thread], ranges_end = ranges->starts[thread + 1];
     int64_t latest = INT64_MIN;
 
-    while (r < ranges_end || l < launches_end) {
-        const struct lpo_range *range = r < ranges_end ? &w->t->ranges.at[ranges->rows[r]] : NULL;
-        uint32_t row = l < launches_end ? launches->rows[l] : LPO_NONE;
-        const struct lpo_launch *launch = row == LPO_NONE ? NULL : &w->t->launches.at[row];
+    for (size_t l = launches->starts[thread]; l < launches->starts[thread + 1]; l++) {
+        uint32_t row = launches->rows[l];
+        const struct lpo_launch *launch = &w->t->launches.at[row];
 
-        if (range && (!launch || range->start_ns <= launch->start_ns)) {
+        for (; r < ranges_end; r++) {
+            const struct lpo_range *range = &w->t->ranges.at[ranges->rows[r]];
             int64_t end_ns = lpo_region_range_end(w->rows->ends, w->t, range);
 
-            r++;
-            if (range->flags & LPO_RANGE_SUMMED || end_ns <= latest)
-                continue;
-            latest = end_ns;
-            lpo_vec_push(&w->covers, ((struct cover){ range->start_ns, end_ns, thread }));
-            continue;
+            if (range->start_ns > launch->start_ns)
+                break;
+            if (!(range->flags & LPO_RANGE_SUMMED) && end_ns > latest)
+                latest = end_ns;
         }
-        l++;
         if (latest < launch->end_ns && !launch->path && !(w->rows->sets && w->rows->sets[row]))
             lpo_vec_push(&w->alone, row);
+    }
+}
+
+/* Does one of the launches, which are in order, begin in it? */
+static bool any_begins_in(const struct work *w, const struct cover *c)
+{
+    uint16_t own = w->t->threads.at[c->thread].process;
+    size_t low = 0, high = w->alone.len;
+
+    while (low < high) { /* the first of its process that does not begin before it */
+        size_t mid = low + (high - low) / 2;
+        const struct lpo_launch *l = &w->t->launches.at[w->alone.at[mid]];
+        uint16_t of = w->t->threads.at[l->thread].process;
+
+        if (of < own || (of == own && l->start_ns < c->start_ns))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low == w->alone.len)
+        return false;
+    return w->t->threads.at[w->t->launches.at[w->alone.at[low]].thread].process == own &&
+           w->t->launches.at[w->alone.at[low]].start_ns <= c->end_ns;
+}
+
+/* Only those that may hold a launch are kept: a trace may have millions of others. */
+static void find_covers(struct work *w, uint32_t thread)
+{
+    const struct lpo_group *ranges = w->rows->ranges;
+    int64_t latest = INT64_MIN;
+
+    for (size_t r = ranges->starts[thread]; r < ranges->starts[thread + 1]; r++) {
+        const struct lpo_range *range = &w->t->ranges.at[ranges->rows[r]];
+        struct cover c = { range->start_ns, lpo_region_range_end(w->rows->ends, w->t, range),
+                           thread };
+
+        if (range->flags & LPO_RANGE_SUMMED || c.end_ns <= latest)
+            continue;
+        latest = c.end_ns;
+        if (any_begins_in(w, &c))
+            lpo_vec_push(&w->covers, c);
     }
 }
 
@@ -144,8 +182,11 @@ void lpo_region_adopt(const struct lpo_trace *t, const struct lpo_region_rows_in
     if (!t->launches.len || t->threads.len < 2) /* nothing to adopt, or nobody else */
         return;
     for (uint32_t i = 0; i < t->threads.len; i++)
-        look_at_thread(&w, i);
-    if (w.alone.len && w.covers.len) {
+        find_alone(&w, i);
+    lpo_region_order_sort(w.alone.at, w.alone.len, alone_before, &w);
+    for (uint32_t i = 0; w.alone.len && i < t->threads.len; i++)
+        find_covers(&w, i);
+    if (w.covers.len) {
         w.unknown = lpo_xcalloc(t->processes.len, sizeof *w.unknown);
         w.latest = lpo_xcalloc(t->threads.len, sizeof *w.latest);
         for (size_t i = 0; i < t->threads.len; i++)
@@ -156,7 +197,6 @@ void lpo_region_adopt(const struct lpo_trace *t, const struct lpo_region_rows_in
         for (uint32_t i = 0; i < w.covers.len; i++)
             covers[i] = i;
         lpo_region_order_sort(covers, w.covers.len, cover_before, &w);
-        lpo_region_order_sort(w.alone.at, w.alone.len, alone_before, &w);
         sweep(&w, covers, out);
     }
     free(w.unknown);
