@@ -87,7 +87,8 @@ class Stages(BadDiskCase):
                 self.has("report.md")
 
     def test_one_rank_cannot_write(self) -> None:
-        for name in STAGES:
+        """Half a minute of waiting each: the other stages in `make torture`."""
+        for name in some(*STAGES):
             for rules in some("write:ENOSPC", "*:EIO", "rename:stop"):
                 with self.subTest(f"{name} {rules}"):
                     # Rank 2 must come in this time however busy the machine is, and rank 1 is waited for as long.
