@@ -140,8 +140,8 @@ void lpo_file_new_drop(struct lpo_file_new *f)
     close(f->fd);
 }
 
-int lpo_file_new_write(int dir, const char *path, const void *bytes, size_t len, unsigned mode,
-                       struct lpo_file_new *out, struct lpo_err *err)
+static int write_once(int dir, const char *path, const void *bytes, size_t len, unsigned mode,
+                      struct lpo_file_new *out, struct lpo_err *err)
 {
     *out = (struct lpo_file_new){ .dir = dir, .mode = mode };
     out->fd = open_temp(dir, out->temp, (mode_t)mode);
@@ -152,6 +152,26 @@ int lpo_file_new_write(int dir, const char *path, const void *bytes, size_t len,
         int rc = lpo_fail_errno(err, "cannot write '%s'", path);
 
         lpo_file_new_drop(out);
+        return rc;
+    }
+    return 0;
+}
+
+/* A handle that became stale is of no use any more: a new file is begun. */
+int lpo_file_new_write(int dir, const char *path, const void *bytes, size_t len, unsigned mode,
+                       struct lpo_file_new *out, struct lpo_err *err)
+{
+    struct lpo_err why;
+    unsigned tries = 0;
+    int rc;
+
+    do {
+        why = (struct lpo_err){ 0 };
+        rc = write_once(dir, path, bytes, len, mode, out, &why);
+    } while (rc < 0 && lpo_stale_retry(why.system, &tries));
+    if (rc < 0) {
+        if (err)
+            *err = why;
         return rc;
     }
     /* the disk may begin; whoever flushes later waits less, and for many files at once */

@@ -59,6 +59,15 @@ class BadDisk(BadDiskCase):
                 self.has("report.md", "report.json", "report.html", "static_analysis/static_compute.md", "ranks/rank1/nvml/samples.csv",
                          "workload/direct_inference/metrics.json")
 
+    def test_reports_are_begun_again(self) -> None:
+        """The write that finds a stale handle may be that of the first report, which has none before it to wait for."""
+        for each in range(3, 17):
+            with self.subTest(f"write:ESTALE:{each}"):
+                self.again()
+                job = self.start({"LPO_BAD_DISK_RULES": f"write:ESTALE:{each}"}, count=1, program=["sh", "-c", f"unset LD_PRELOAD; exec {CLIENT} plain"])
+                output = self.end(job)
+                self.assertEqual(job.returncode, 0, output)
+
     def test_the_output_of_the_program_is_kept(self) -> None:
         """Each second write finds a stale handle while the program runs."""
         bad = os.path.join(self.cwd, "bad")
