@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""stakeholder_summary.md and findings of real traces: sentences that were wrong about one of them. Prints TAP."""
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import sys
+
+SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
+sys.path.insert(0, os.path.join(SOURCE, "tests"))
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+from summary_case import Summary  # noqa: E402
+
+
+def shared(name: str) -> str:
+    return os.path.join(SOURCE, "..", "shared", "data", "traces", name)
+
+
+class RealTraces(Summary):
+    """Sentences that were wrong about traces of public projects."""
+
+    def of_shared(self, name: str) -> str:
+        if not os.path.exists(shared(name)):
+            self.skipTest(f"{name} is not here")
+        return self.of_file(shared(name))
+
+    def of_file(self, path: str) -> str:
+        if path.endswith(".json.gz"):
+            os.makedirs(os.path.join(self.run_dir, "torch_profiler"))
+            shutil.copy(path, os.path.join(self.run_dir, "torch_profiler", "trace.json.gz"))
+        else:
+            os.makedirs(os.path.join(self.run_dir, "nsys"))
+            with gzip.open(path) as f, open(os.path.join(self.run_dir, "nsys", "run.sqlite"), "wb") as to:
+                shutil.copyfileobj(f, to)
+        text = self.report()
+        self.found = json.loads(self.text("report.json"))
+        return text
+
+    def test_an_idle_copy_stream_is_not_the_hosts_fault(self) -> None:
+        """Gaps of five streams add up to more than the GPU was idle: none of that is in the summary."""
+        text = self.of_shared("kineto/a100_train_rank3_of8.json.gz")
+        wall, = self.found["wall"]
+        streams = sum(g["ns"] for d in self.found["devices"] for g in d["gaps"].values())
+        self.assertGreater(streams, wall["idle_ns"])
+        host = sum(f["saving_ns"] for f in self.found["findings"] if f["id"] in ("launch-bound", "host-work", "first-calls"))
+        self.assertLessEqual(host, wall["idle"]["host_ns"])
+        self.assertLess(wall["idle"]["host_ns"] - host, 0.02 * wall["span_ns"])
+        self.assertAlmostEqual(self.fact(r"up to 200 us: at most (\S+ \S+) ", text), 39941000, delta=1e4)
+        self.assertIn("40 % of the time of all kernels (176.8 ms) lies outside every marked part", text)
+
+    def test_a_call_that_blocks_needs_no_cuda_graphs(self) -> None:
+        text = self.of_shared("kineto/mi300_sglang_qwen3-8b_decode_graph.json.gz")
+        self.assertNotIn("CUDA graphs", text)
+        self.assertNotIn("too late", text)
+        self.assertIn("1. The GPU is idle while the host waits in hipMemcpyWithStream: at most 463.3 ms (97.8 %) could be saved.", text)
+        self.assertIn("cuda_graph_runner.py(276): populate_from_forward_batch", self.report_md)
+
+    def test_a_call_that_waits_as_the_gpu_does(self) -> None:
+        """The kernel that ends the gap was launched 238 us before the call began: to wait later would save nothing."""
+        self.of_shared("kineto/mi300_sglang_qwen3-8b_decode_graph.json.gz")
+        first = self.found["findings"][0]
+        self.assertIn("for 463.3 ms of it the next work had been launched before that call began", [e["text"] for e in first["evidence"]])
+        self.assertIn("The call waits for the same thing as the GPU, and that is not in this trace", first["advice"])
+        self.assertNotIn("Wait later", first["advice"])
+
+    def test_no_stream_is_busy_while_a_gpu_is_idle(self) -> None:
+        """654 gaps of 477 us on average, of work that had been launched: what they wait for was not recorded."""
+        text = self.of_shared("kineto/sampled_rank0_of128.json.gz")
+        for page in text, self.report_md:
+            self.assertIn("it waited for something that is not in this trace, such as work of another GPU or process, or records are missing",
+                          " ".join(page.split()))
+        self.assertNotIn("waited for another stream", self.report_md)
+
+    def test_a_host_that_is_slow_as_a_whole(self) -> None:
+        """603 long gaps, 313 of 341 ms in operators that launch: there is no single thing to move to another thread."""
+        self.of_shared("kineto/a100_nccl_rank0_of2.json.gz")
+        first = self.found["findings"][0]
+        self.assertEqual(first["id"], "host-work")
+        self.assertIn("for 312.9 ms of it the host was in operators of the framework", [e["text"] for e in first["evidence"]])
+        self.assertIn("The host launches more slowly than the GPU works", first["advice"])
+
+    def test_communication_of_a_program_that_waits_for_its_host(self) -> None:
+        """Nothing of 357 ms of exposed communication is on the critical path: the host is, from beginning to end."""
+        text = self.of_shared("kineto/v100_ddp_rank1_of2.json.gz")
+        self.assertNotIn("exposed-communication", [f["id"] for f in self.found["findings"]])
+        self.assertEqual([r.split()[0] for r in self.found["remarks"]], ["Communication", "Faster"])
+        for page in text, self.report_md:
+            self.assertIn("Communication runs alone for 357.3 ms (20.6 %), but without that the program would not end sooner, by a simulation "
+                          "of the trace: it would wait for its host instead.", " ".join(page.split()))
+        self.assertEqual(self.found["wall"][0]["exposed_communication_ns"], 357343000)  # by its definition
+        self.assertIn("Faster kernels would save nothing of 620.5 ms of computing: the program would wait for its host instead.",
+                      " ".join(self.report_md.split()))
+
+    def test_communication_saves_what_the_program_would_end_sooner(self) -> None:
+        self.of_shared("kineto/a100_train_rank3_of8.json.gz")
+        found = next(f for f in self.found["findings"] if f["id"] == "exposed-communication")
+        path, = self.found["critical_path"]
+        saving = next(s for s in path["savings"] if s["part"] == "communication")
+        self.assertIn(found["saving_ns"], saving.values())
+        self.assertLess(found["saving_ns"], self.found["wall"][0]["exposed_communication_ns"] / 4)
+
+    def test_stacks_slow_the_host(self) -> None:
+        self.of_shared("kineto/h100_bert_small.json.gz")
+        self.assertIn("python-stacks", [c["id"] for c in self.found["cautions"]])
+        self.assertIn("1,385 Python calls were recorded too, as with_stack does, which slows the host", self.report_md)
+
+    def test_few_stacks_slow_nobody(self) -> None:
+        self.of_file(os.path.join(SOURCE, "tests", "data", "kineto", "h200_train_memory.json.gz"))
+        self.assertEqual(self.found["cautions"], [])
+
+    def test_one_operator_that_is_slow_on_the_host(self) -> None:
+        """128 of 144 ms in one operator, which makes a plan for each length of the cache: no launches to save."""
+        self.of_file(os.path.join(SOURCE, "tests", "data", "kineto", "h200_deepseek_v2.json.gz"))
+        found = next(f for f in self.found["findings"] if f["id"] == "host-work")
+        self.assertIn("See what that operator does on the host", found["advice"])
+        self.assertFalse(any("operators of the framework" in e["text"] for e in found["evidence"]))
+
+    def test_memory_of_a_first_call(self) -> None:
+        self.of_file(os.path.join(SOURCE, "tests", "data", "kineto", "h200_llava.json.gz"))
+        found = next(f for f in self.found["findings"] if f["id"] == "allocator")
+        self.assertIn("that region was called once, so what only a first call costs is in it", [e["text"] for e in found["evidence"]])
+
+    def test_advice_is_for_the_framework_that_ran(self) -> None:
+        """JAX has no torch.compile, and neither has a program in CUDA C."""
+        self.of_file(os.path.join(SOURCE, "tests", "data", "jax", "h200_train.json.gz"))
+        self.assertIn("The host takes long to start each jitted function", self.found["findings"][0]["advice"])
+        done = self.lpo("report", os.path.join(SOURCE, "tests", "data", "nsys", "h200_ranges.sqlite.gz"), "--findings")
+        self.assertIn("Launch less: CUDA graphs, fused kernels or larger batches.", done.stdout)
+        self.assertNotIn("torch", done.stdout)
+
+    def test_nsys_is_not_a_version_of_pytorch(self) -> None:
+        self.of_shared("nsys/h100_2gpu_fastvideo_train_before.sqlite.gz")
+        self.assertIn("The trace does not say how large the messages were; the PyTorch profiler records it.", self.report_md)
+
+    def test_the_longest_part_comes_first(self) -> None:
+        """Copies count; and numbers that PyTorch gives to operators are not part of their names."""
+        text = self.of_shared("nsys/h100_2gpu_fastvideo_infer.sqlite.gz")
+        parts = re.findall(r'The part called "(.*)" takes (\d+) % of it', text)
+        self.assertEqual([int(share) for name, share in parts], [39, 16, 1])
+        self.assertNotIn("op_id", text)
+
+    def test_stacks_do_not_matter_where_the_gpu_does_not_wait(self) -> None:
+        self.of_shared("kineto/mi300_vllm_decode_graph.json.gz")
+        self.assertEqual(self.found["cautions"], [])
+
+    def test_two_gpus_are_not_one_clock(self) -> None:
+        text = self.of_shared("nsys/h100_2gpu_fastvideo_train_before.sqlite.gz")
+        self.assertIn("Of 299.8 ms, GPU 0, of 2 the one with the longest span, computed for 84.6 %", text)
+        self.assertIn("1. Communication is exposed: nothing is computed meanwhile: at most 17.17 ms (5.7 %) could be saved.", text)
+        self.assertLessEqual(sum(f["saving_ns"] for f in self.found["findings"]), 299800000)
+
+    def test_idle_time_by_region_adds_up(self) -> None:
+        """Each gap is in one row, and the rows of steps are folded."""
+        self.of_shared("kineto/a100_train_rank3_of8.json.gz")
+        tables = [i for s in self.found["sections"] for i in s["items"] if i.get("id") == "region_idle"]
+        rows, wall = tables[0]["rows"], self.found["wall"][0]
+        self.assertEqual(len(rows), tables[0].get("total_rows", len(rows)))
+        for part in ("blocked", "host", "queued", "unknown"):
+            self.assertEqual(sum(r[part + "_ns"] for r in rows), wall["idle"][part + "_ns"])
+        self.assertEqual(sum(r["idle_ns"] for r in rows), wall["idle_ns"])
+        self.assertIn("ProfilerStep#*/## backward ##", [r["region"] for r in rows])
+
+    def test_copies_are_work(self) -> None:
+        text = self.of_shared("nsys/h100_2gpu_fastvideo_infer.sqlite.gz")
+        self.assertIn("All GPU work of 2 GPUs together takes 1.926 s: kernels 44.83 ms, copies and memsets 1.881 s.", text)
+        self.assertIn("1. Copies are exposed: nothing is computed meanwhile: at most 940.5 ms (97.0 %) could be saved.", text)
+        self.assertNotIn("pinned", text)  # the trace does not say that any memory is pageable
+        self.assertIn("| Copies |", self.report_md)
+
+    def test_work_of_the_host_is_not_ping_pong(self) -> None:
+        """Small results are fetched, then SciPy computes for 126 ms."""
+        self.of_shared("kineto/h100_owlv2_large.json.gz")
+        first = self.found["findings"][0]
+        self.assertEqual((first["id"], first["where"], first["device"]), ("host-work", "ProfilerStep#6", "device:0"))
+        self.assertTrue(any("scipy/ndimage/_interpolation.py(739): zoom" in e["text"] for e in first["evidence"]))
+        self.assertNotIn("ping-pong", [f["id"] for f in self.found["findings"]])
+
+    def test_what_a_first_call_costs_is_apart(self) -> None:
+        """15.57 s in the first convolution of a shape, in gaps of 13.25 s and less, the last of which ends just after the
+        call; later ones take microseconds. And 19 ms before the first launches of four other kernels."""
+        self.of_shared("kineto/a100_simple_add.json.gz")
+        first = self.found["findings"][0]
+        self.assertEqual(first["id"], "first-calls")
+        self.assertAlmostEqual(first["saving_ns"], 15.57e9 + 0.019e9, delta=1e7)
+        table, = [i for s in self.found["sections"] for i in s["items"] if i.get("id") == "first_calls"]
+        row = next(r for r in table["rows"] if r["name"] == "aten::cudnn_convolution")
+        self.assertEqual(row["extra_ns"], row["first_ns"] - row["later_ns"])
+        self.assertGreaterEqual(row["later"], 3)
+
+    def test_a_cold_program_pays_for_first_launches(self) -> None:
+        """Most of what the host is late for comes before kernels that were never launched before: that is no steady work."""
+        self.of_file(os.path.join(SOURCE, "tests", "data", "kineto", "h200_deepseek_v2.json.gz"))
+        saving = {f["id"]: f["saving_ns"] for f in self.found["findings"]}
+        self.assertGreater(saving["first-calls"], 5 * saving["host-work"])
+        evidence = next(f["evidence"] for f in self.found["findings"] if f["id"] == "first-calls")
+        self.assertIn("gaps in which a kernel was launched for the first time: 30", [e["text"] for e in evidence])
+
+    def test_reasons_that_add_up_are_not_called_nothing(self) -> None:
+        """3.0 % launched too late, in gaps of two kinds, and 3.2 % queued: no finding has 2 %, but the GPU does wait."""
+        self.of_shared("kineto/h100_qwen1.5-0.5b.json.gz")
+        self.assertEqual(self.found["findings"], [])
+        texts = " ".join(i.get("text", "") for s in self.found["sections"] for i in s["items"])
+        self.assertIn("The GPU was idle for more than 2 % of the wall time, but no single finding would save that much.", texts)
+        self.assertNotIn("waits for nothing", texts)
+
+    def test_a_gpu_that_does_not_wait(self) -> None:
+        """0.2 % idle."""
+        self.of_shared("kineto/mi300_vllm_decode_graph.json.gz")
+        texts = " ".join(i.get("text", "") for s in self.found["sections"] for i in s["items"])
+        self.assertIn("The GPU waits for nothing that takes 2 % of the wall time.", texts)
+
+    def test_the_first_of_numbered_layers(self) -> None:
+        """Two layers, each called once: 298.9 ms in the first attention, 1.9 ms in the second."""
+        self.of_file(os.path.join(SOURCE, "tests", "data", "kineto", "h200_deepseek_v2.json.gz"))
+        texts = [i["text"] for s in self.found["sections"] for i in s["items"] if "First calls take longer" in i.get("text", "")]
+        self.assertEqual(len(texts), 1)
+        self.assertIn("prefill/layer*/attn 298.9 ms, then 1.884 ms", texts[0])
+
+    def test_two_ranks_of_128_do_not_show_who_waits(self) -> None:
+        paths = [shared(f"kineto/sampled_rank{i}_of128.json.gz") for i in (0, 1)]
+        if not all(map(os.path.exists, paths)):
+            self.skipTest("the traces are not here")
+        done = self.lpo("report", *paths, "--json")
+        advice = next(f for f in json.loads(done.stdout)["findings"] if f["id"] == "exposed-communication")
+        self.assertIn("ranks that were recorded: 2, so waiting for the others is in it", [e["text"] for e in advice["evidence"]])
+        self.assertIn("Look at traces of the other ranks too", advice["advice"])
+
+    def test_a_capture_that_began_late_says_so(self) -> None:
+        text = self.of_shared("kineto/h100_qwen1.5-0.5b.json.gz")
+        self.assertIn("30 % of the time of all kernels (13.67 ms) has no launch record, because the recording began late", text)
+        self.assertEqual([c["id"] for c in self.found["cautions"]], ["no-launch-records"])
+
+    def test_savings_of_all_traces_are_at_most_the_span(self) -> None:
+        for name in ("a100_nccl_rank0_of2", "v100_ddp_rank1_of2", "v100_resnet50_workers0_oldschema", "mi250_train", "h100_bert_small"):
+            with self.subTest(name=name):
+                shutil.rmtree(os.path.join(self.run_dir, "torch_profiler"), ignore_errors=True)
+                self.of_shared(f"kineto/{name}.json.gz")
+                wall = self.found["wall"][0]
+                idle = sum(f["saving_ns"] for f in self.found["findings"]
+                           if f["id"] in ("blocked-in-call", "launch-bound", "host-work", "ping-pong", "allocator", "first-calls"))
+                self.assertLessEqual(idle, wall["idle"]["blocked_ns"] + wall["idle"]["host_ns"])
+                self.assertLessEqual(sum(f["saving_ns"] for f in self.found["findings"]), wall["span_ns"])
+                for f in self.found["findings"]:
+                    self.assertAlmostEqual(f["share"], f["saving_ns"] / wall["span_ns"], delta=1e-9)
+                    self.assertGreaterEqual(f["share"], 0.02)
+
+    def test_kernels_under_replay_have_no_wall_time(self) -> None:
+        folder = shared("ncu_csv/dsocr_kernel_0001")
+        if not os.path.exists(folder):
+            self.skipTest("the trace is not here")
+        out = os.path.join(self.run_dir, "out")
+        self.lpo("report", folder, "-o", out)
+        text = self.text("out/stakeholder_summary.md")
+        self.assertIn("Nsight Compute runs each kernel alone and repeats it, so the wall time of the program", text)
+        for wrong in ("was not recorded", "recording began late", "could be saved."):
+            self.assertNotIn(wrong, text)
+
+
+if __name__ == "__main__":
+    tap.main()
