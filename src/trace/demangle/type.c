@@ -178,7 +178,8 @@ static struct type decltype_of(struct parser *m)
     return plain_type(JOIN(m, TEXT("decltype ("), e, TEXT(")")));
 }
 
-static struct type vector(struct parser *m)
+/* "8_" as it is written; all of a _BitInt, and before the type of a vector's elements. */
+static struct text size_of_type(struct parser *m)
 {
     const char *from = m->p;
     size_t n;
@@ -189,6 +190,13 @@ static struct type vector(struct parser *m)
     size = (struct text){ from, (size_t)(m->p - from) };
     if (!take(m, '_'))
         lpo_demangle_fail(m);
+    return size;
+}
+
+static struct type vector(struct parser *m)
+{
+    struct text size = size_of_type(m);
+
     return plain_type(JOIN(m, whole(m, lpo_demangle_type(m)), TEXT(" __vector("), size, TEXT(")")));
 }
 
@@ -196,16 +204,7 @@ static struct type vector(struct parser *m)
  * repeated by a number (S1_). */
 static struct type bit_int(struct parser *m, struct text begin)
 {
-    const char *from = m->p;
-    size_t n;
-    struct text size;
-
-    if (!lpo_demangle_number(m, &n))
-        lpo_demangle_fail(m);
-    size = (struct text){ from, (size_t)(m->p - from) };
-    if (!take(m, '_'))
-        lpo_demangle_fail(m);
-    return plain_type(JOIN(m, begin, size, TEXT(")")));
+    return plain_type(JOIN(m, begin, size_of_type(m), TEXT(")")));
 }
 
 static struct type extended(struct parser *m) /* behind 'D' */
