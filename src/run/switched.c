@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lpo/control.h"
+#include "run/child/signals.h"
 #include "run/clock.h"
 #include "run/server/process.h"
 #include "run/server/server.h"
@@ -296,22 +297,6 @@ static int parse(struct switched *s, int argc, const char *const *argv, struct l
     return 0;
 }
 
-static void block_signals(struct switched *s)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGCHLD);
-    if (s->signal)
-        sigaddset(&set, s->signal);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static void follow(struct switched *s)
 {
     while (!s->child.ended) {
@@ -339,7 +324,7 @@ int lpo_run_switched_main(int argc, const char *const *argv)
     int rc = parse(&s, argc, argv, &err), status;
 
     if (rc == 0) {
-        block_signals(&s);
+        s.signals = lpo_run_signals_open(s.signal, NULL);
         rc = listen_in(&s, &err);
     }
     if (rc == 0 && !s.wait)

@@ -25,6 +25,7 @@
 
 #include "run/child/cgroup.h"
 #include "run/child/descendants.h"
+#include "run/child/signals.h"
 #include "run/child/supervise.h"
 #include "util/path.h"
 
@@ -156,12 +157,9 @@ int lpo_run_guard_main(int argc, const char *const *argv)
     argv += 2;
     fcntl(STATUS_FD, F_SETFD, FD_CLOEXEC);
     prctl(PR_SET_NAME, "run-guard"); /* `pkill -9 lpo` means lpo, and leaves us our work */
-    sigemptyset(&set);
+    lpo_run_signals_ending(&set);
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, SIGUSR1);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (!follow(parent))
         return 1; /* lpo died before the signal was set; its pid is our first argument */

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "run/child/signals.h"
 #include "util/file.h"
 #include "util/str.h"
 #include "util/xmalloc.h"
@@ -30,14 +31,6 @@ static struct {
     struct text *_Atomic now;
     struct text *before; /* kept for a handler that is reading it in another thread */
 } state = { .dir = -1 };
-
-static void fill_set(sigset_t *set)
-{
-    sigemptyset(set);
-    sigaddset(set, SIGINT);
-    sigaddset(set, SIGTERM);
-    sigaddset(set, SIGHUP);
-}
 
 /* Only what signal-safety(7) allows. Not flushed to the disk: that may take longer than people
  * wait, and the file is whole for everybody but a machine that loses its power. */
@@ -97,7 +90,7 @@ static void set_blocked(bool block)
 {
     sigset_t set;
 
-    fill_set(&set);
+    lpo_run_signals_ending(&set);
     pthread_sigmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
@@ -107,7 +100,7 @@ void lpo_run_interrupt_arm(const char *dir)
     struct sigaction act = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 
     lpo_run_interrupt_disarm();
-    fill_set(&act.sa_mask);
+    lpo_run_signals_ending(&act.sa_mask);
     state.main_thread = (pid_t)syscall(SYS_gettid);
     state.dir = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     lpo_file_temp_name(state.temp);

@@ -19,6 +19,7 @@
 #include "run/child/cgroup.h"
 #include "run/child/descendants.h"
 #include "run/child/interrupt.h"
+#include "run/child/signals.h"
 #include "run/child/stream.h"
 #include "run/clock.h"
 #include "run/step.h"
@@ -41,28 +42,17 @@ static struct {
 
 int lpo_run_supervise_begin(struct lpo_err *err)
 {
-    sigset_t set;
-
     if (signals.fd >= 0)
         return 0;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGCHLD);
-    /* Read from a descriptor, so that one poll() waits for signals and output alike and no handler
-     * can interrupt us half-way. */
-    sigprocmask(SIG_BLOCK, &set, &signals.before);
-    signal(SIGPIPE, SIG_IGN);
+    signals.fd = lpo_run_signals_open(0, &signals.before);
+    if (signals.fd < 0)
+        return lpo_fail_errno(err, "cannot watch for signals");
     /* Orphans of a child become ours instead of init's: else a daemon that a tool leaves behind
      * (nsys does) could not be found and ended. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     lpo_run_cgroup_sweep();
-    signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     signals.interrupted = false;
     signals.times = 0;
-    if (signals.fd < 0)
-        return lpo_fail_errno(err, "cannot watch for signals");
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run/child/signals.h"
 #include "run/clock.h"
 #include "run/server/http.h"
 #include "run/server/plan.h"
@@ -446,21 +447,6 @@ static int drive(struct driver *d, struct lpo_err *err)
     return rc;
 }
 
-static void block_signals(struct driver *d)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* a server's workers stay ours when it ends */
-}
-
 int lpo_run_server_main(int argc, const char *const *argv)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
@@ -474,7 +460,8 @@ int lpo_run_server_main(int argc, const char *const *argv)
         return 2;
     }
     d.window.dir = strcmp(d.plan.window, "load") == 0 ? getenv("LPO_COLLECT_DIR") : NULL;
-    block_signals(&d);
+    d.signals = lpo_run_signals_open(0, NULL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* a server's workers stay ours when it ends */
     rc = drive(&d, &err);
     if (rc < 0)
         d.record.problem = lpo_arena_strdup(a, lpo_err_cause(&err));
