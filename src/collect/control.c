@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "collect/gpu.h"
@@ -154,34 +153,6 @@ static void answer(struct lpoc *c, int fd, const char *request)
         send(fd, reply, (size_t)len, MSG_NOSIGNAL);
 }
 
-static bool same_user(int fd)
-{
-    struct ucred peer = { .uid = (uid_t)-1 };
-    socklen_t len = sizeof peer;
-
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
-}
-
-/* One line; false when none comes in time. */
-static bool get_line(int fd, char *line, size_t room)
-{
-    struct timeval limit = { .tv_usec = CLIENT_MS * 1000 };
-    ssize_t n;
-    size_t len = 0;
-
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    while (len + 1 < room && (n = recv(fd, line + len, room - 1 - len, 0)) > 0) {
-        char *end = memchr(line + len, '\n', (size_t)n);
-
-        len += (size_t)n;
-        if (end) {
-            *end = 0;
-            return true;
-        }
-    }
-    return false;
-}
-
 static void serve(struct lpoc *c)
 {
     char line[LPO_CONTROL_REQUEST_MAX];
@@ -189,7 +160,7 @@ static void serve(struct lpoc *c)
 
     if (fd < 0)
         return;
-    if (same_user(fd) && get_line(fd, line, sizeof line))
+    if (lpo_control_same_user(fd) && lpo_control_get_line(fd, line, sizeof line, CLIENT_MS))
         answer(c, fd, line);
     close(fd);
 }

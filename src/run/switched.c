@@ -93,20 +93,12 @@ static void take_signals(struct switched *s)
     }
 }
 
-static bool same_user(int fd)
-{
-    struct ucred peer = { .uid = (uid_t)-1 };
-    socklen_t len = sizeof peer;
-
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
-}
-
 /* Who asks waits in a queue: a command of the profiler may be under way. */
 static void take_client(struct switched *s)
 {
     int fd = s->waiting < MOST_WAITING ? accept4(s->socket, NULL, NULL, SOCK_CLOEXEC) : -1;
 
-    if (fd >= 0 && same_user(fd))
+    if (fd >= 0 && lpo_control_same_user(fd))
         s->clients[s->waiting++] = fd;
     else if (fd >= 0)
         close(fd);
@@ -189,26 +181,6 @@ static int listen_in(struct switched *s, struct lpo_err *err)
     return 0;
 }
 
-/* One line; false when none comes in time. */
-static bool get_line(int fd, char *line, size_t room)
-{
-    struct timeval limit = { .tv_usec = CLIENT_MS * 1000 };
-    size_t len = 0;
-    ssize_t n;
-
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    while (len + 1 < room && (n = recv(fd, line + len, room - 1 - len, 0)) > 0) {
-        char *end = memchr(line + len, '\n', (size_t)n);
-
-        len += (size_t)n;
-        if (end) {
-            *end = '\0';
-            return true;
-        }
-    }
-    return false;
-}
-
 /* What a profiler's commands cannot do is refused, with who can. */
 static const char *obey(struct switched *s, const char *request)
 {
@@ -246,7 +218,7 @@ static void serve(struct switched *s)
         char line[LPO_CONTROL_REQUEST_MAX];
         int fd = s->clients[0];
 
-        if (get_line(fd, line, sizeof line))
+        if (lpo_control_get_line(fd, line, sizeof line, CLIENT_MS))
             answer(s, fd, line);
         close(fd);
         memmove(s->clients, s->clients + 1, --s->waiting * sizeof *s->clients);
