@@ -9,15 +9,10 @@ import re
 import sys
 import unittest
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-sys.path.insert(0, os.path.join(ROOT, "tests"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.dont_write_bytecode = True
 import tap  # noqa: E402
-
-
-def text(*parts: str) -> str:
-    with open(os.path.join(ROOT, *parts), encoding="utf-8") as f:
-        return f.read()
+from repo_text import text  # noqa: E402
 
 
 class Kinds(unittest.TestCase):
