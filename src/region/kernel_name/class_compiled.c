@@ -65,6 +65,8 @@ static const struct op_name {
     { "contiguous", OP_MOVES },
     { "convert_element_type", OP_MOVES },
     { "pixel_shuffle", OP_MOVES },
+    { "reflection_pad", OP_MOVES },
+    { "replication_pad", OP_MOVES },
     /* XLA's */
     { "convert", OP_MOVES },
     { "bitcast", OP_MOVES },
@@ -123,6 +125,7 @@ static const struct op_name {
     { "poi", OP_NOTHING },
     { "fused", OP_NOTHING },
     { "myl", OP_NOTHING },
+    { "bb", OP_NOTHING }, /* a block of Myelin's program: "__myl_bb1_2_TraSli" */
 };
 
 static const struct op_name *op_here(const char *words, size_t *len)
@@ -187,6 +190,19 @@ static const struct compiled {
     { "^_triton_poi_", "index_put", NULL, LPO_CLASS_INDEXING },
     { "^_triton_poi_", "_bernoulli_", NULL, LPO_CLASS_RANDOM },
     { "^_triton_poi_fused_rand", NULL, NULL, LPO_CLASS_RANDOM },
+    /* the elements of a norm whose sums are known */
+    { "^_triton_poi_", "normbackward", NULL, LPO_CLASS_ELEMENTWISE },
+    { "^_triton_poi_", "batchnorm_", NULL, LPO_CLASS_NORM },
+    { "^_triton_poi_", "layernorm_", NULL, LPO_CLASS_NORM },
+    { "^_triton_poi_", "groupnorm_", NULL, LPO_CLASS_NORM },
+    { "^_triton_poi_", "_mean_", "rsqrt", LPO_CLASS_NORM },
+    { "^_triton_poi_", "rotary", NULL, LPO_CLASS_ROTARY },
+    /* one half of a head is negated, then both are put together */
+    { "^_triton_poi_", "_neg_", "_cat_", LPO_CLASS_ROTARY },
+    { "^_triton_poi_", "_neg_", "_stack_", LPO_CLASS_ROTARY },
+    { "^_triton_poi_", "_pool", "_backward_", LPO_CLASS_OTHER },
+    { "^_triton_poi_", "avgpool", NULL, LPO_CLASS_REDUCTION },
+    { "^_triton_poi_", "maxpool", NULL, LPO_CLASS_REDUCTION },
     { "^_triton_poi_", NULL, NULL, LPO_CLASS_ELEMENTWISE },
     { "^_triton_for_", "_adam", NULL, LPO_CLASS_OPTIMIZER },
     { "^_triton_for_", "_sgd_", NULL, LPO_CLASS_OPTIMIZER },
@@ -216,6 +232,12 @@ static const struct compiled {
 /* The name of one of XLA's fusions is a list of operators too, in the order of the alphabet. */
 static const struct compiled xla[] = {
     { "^_input_fusion_", NULL, NULL, LPO_CLASS_REDUCTION },
+    { NULL, "attention", NULL, LPO_CLASS_ATTENTION },
+    { NULL, "fmha", NULL, LPO_CLASS_ATTENTION },
+    { NULL, "allreduce", NULL, LPO_CLASS_COLLECTIVE },
+    { NULL, "allgather", NULL, LPO_CLASS_COLLECTIVE },
+    { NULL, "reducescatter", NULL, LPO_CLASS_COLLECTIVE },
+    { NULL, "collective", NULL, LPO_CLASS_COLLECTIVE },
     { NULL, "softmax", NULL, LPO_CLASS_SOFTMAX },
     { NULL, "norm_", NULL, LPO_CLASS_NORM },
     { NULL, "gemm", NULL, LPO_CLASS_GEMM },
@@ -357,12 +379,30 @@ static const char *inductor_begin(const char *words)
     return words;
 }
 
+/* XLA's "add_convert_fusion_3", without a kind before the operators. */
+static bool ends_in_fusion(const char *words)
+{
+    static const char last[] = "_fusion_";
+    const char *at = strstr(words, last), *p;
+
+    if (!at || at == words) /* "fusion_3" lists no operators */
+        return false;
+    for (p = at + sizeof last - 1; *p; p++)
+        if (!isdigit((unsigned char)*p) && *p != '_')
+            return false;
+    return true;
+}
+
 bool lpo_region_class_compiled(const char *words, enum lpo_region_kernel_class *out)
 {
+    static const struct family bare = { NULL, NULL, OP_MOVES, xla, sizeof xla / sizeof *xla };
+
     words = inductor_begin(words);
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (lpo_region_kernel_words_have(words, families[i].begin) &&
             (!families[i].also || lpo_region_kernel_words_have(words, families[i].also)))
             return family_class(&families[i], words, out);
+    if (ends_in_fusion(words))
+        return family_class(&bare, words, out);
     return tinygrad(words, out) || candle(words, out);
 }
