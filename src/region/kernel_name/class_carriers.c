@@ -94,6 +94,12 @@ static const struct lpo_class_rule multitensor_functors[] = {
       "at::native::LpMaxFunctor<float, 1, 1, 0>, float*, int>(int)" },
 };
 
+static const struct lpo_class_rule index_functors[] = {
+    { "_flip_", LPO_CLASS_COPY, NULL,
+      "void at::native::index_elementwise_kernel<128, 4, "
+      "at::native::flip_kernel_impl<at::native::OpaqueType<2> >(int)::{lambda(int)#1}>(long)" },
+};
+
 static const struct lpo_class_rule cutlass_functors[] = {
     { "flash", LPO_CLASS_ATTENTION, NULL,
       "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<int> > "
@@ -291,6 +297,14 @@ const struct lpo_class_carrier lpo_region_class_carriers[] = {
       LPO_CLASS_REDUCTION,
       "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
       "at::native::NormTwoOps<float, float, float>, unsigned int, float, 4> >(int)" },
+    { "^_index_elementwise_kernel", NULL, RULES(index_functors), LPO_CLASS_INDEXING,
+      "void at::native::index_elementwise_kernel<128, 4, "
+      "at::native::gpu_index_kernel<at::native::index_put_kernel_impl<int> > >(long)" },
+    { "kernel_",
+      "implicitgemm",
+      { NULL, 0 },
+      LPO_CLASS_CONVOLUTION,
+      "void xmma_cudnn::implicit_gemm::strided_dgrad_indexed::kernel<int>(int)" },
     { "^_kernel_", "_cutlass", RULES(cutlass_functors), LPO_CLASS_GEMM,
       "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4>(int)" },
     { "^_device_kernel_", "_cutlass", RULES(cutlass_functors), LPO_CLASS_GEMM,
