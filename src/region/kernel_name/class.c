@@ -91,7 +91,22 @@ static const struct lpo_class_rule *by_name(const char *words)
 }
 
 /* The function says most, then its scope. But what a library for communication calls "copy" or
- * "mask" moves data between GPUs, so such a scope comes before simple words. */
+ * "mask" moves data between GPUs, so such a scope comes before simple words; and attention's own
+ * "reduce" merges its parts, as "permute" moves tokens between experts. */
+static bool scope_comes_first(const struct lpo_class_rule *scope, const char *function)
+{
+    switch (scope->class) {
+    case LPO_CLASS_COLLECTIVE:
+        return true;
+    case LPO_CLASS_ATTENTION:
+        return lpo_region_kernel_words_have(function, "^_reduce_");
+    case LPO_CLASS_MOE:
+        return lpo_region_kernel_words_have(function, "^_permute_");
+    default:
+        return false;
+    }
+}
+
 static const struct lpo_class_rule *by_function(const char *function, const char *scope)
 {
     const struct lpo_class_rule *r = by_operation(function), *s;
@@ -99,7 +114,7 @@ static const struct lpo_class_rule *by_function(const char *function, const char
     if (r)
         return r;
     s = first_rule(lpo_region_class_scopes, scope);
-    if (s && s->class == LPO_CLASS_COLLECTIVE)
+    if (s && scope_comes_first(s, function))
         return s;
     r = first_rule(lpo_region_class_simple, function);
     return r ? r : s;

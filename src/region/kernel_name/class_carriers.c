@@ -115,21 +115,27 @@ static const struct lpo_class_rule cutlass_functors[] = {
       "void cutlass::device_kernel<flat::kernel::FlatKernelTmaWarpSpecializedDeltaRule<int> "
       ">(int)" },
     { "fprop", LPO_CLASS_CONVOLUTION, NULL,
-      "void "
-      "cutlass_cudnn_infer::Kernel<cutlass_tensorop_s1688fprop_optimized_tf32_128x128_16x4_nhwc_"
-      "align4>(int)" },
+      "void cutlass::Kernel2<cutlass_tensorop_s1688fprop_optimized_tf32_128x128_16x4_nhwc_align4>"
+      "(int)" },
     { "dgrad", LPO_CLASS_CONVOLUTION, NULL,
-      "void "
-      "cutlass_cudnn_infer::Kernel<cutlass_tensorop_s1688dgrad_optimized_tf32_128x128_16x4_nhwc_"
-      "align4>(int)" },
+      "void cutlass::Kernel2<cutlass_tensorop_s1688dgrad_optimized_tf32_128x128_16x4_nhwc_align4>"
+      "(int)" },
     { "wgrad", LPO_CLASS_CONVOLUTION, NULL,
-      "void "
-      "cutlass_cudnn_train::Kernel<cutlass_tensorop_s1688wgrad_optimized_tf32_256x128_16x3_nhwc_"
-      "align4>(int)" },
+      "void cutlass::Kernel2<cutlass_tensorop_s1688wgrad_optimized_tf32_128x128_16x4_nhwc_align4>"
+      "(int)" },
     { "convolution", LPO_CLASS_CONVOLUTION, NULL,
       "void cutlass::Kernel<cutlass::conv::kernel::ImplicitGemmConvolution<int> >(int)" },
     { "_conv_", LPO_CLASS_CONVOLUTION, NULL,
       "void cutlass::device_kernel<cutlass::conv::kernel::ConvUniversal<int> >(int)" },
+};
+
+/* cuDNN's copies of CUTLASS */
+static const struct lpo_class_rule cudnn_functors[] = {
+    { "implicitgemm", LPO_CLASS_CONVOLUTION, NULL,
+      "void cutlass_cudnn_train::Kernel<cutlass_cudnn::conv::kernel::ImplicitGemmConvolution<int> "
+      ">(int)" },
+    { "gemm", LPO_CLASS_GEMM, NULL,
+      "void cutlass__5x_cudnn::Kernel<cutlass_80_tensorop_s1688gemm_128x128_16x4_nn>(int)" },
 };
 
 static const struct lpo_class_rule primitives_functors[] = {
@@ -305,6 +311,11 @@ const struct lpo_class_carrier lpo_region_class_carriers[] = {
       { NULL, 0 },
       LPO_CLASS_CONVOLUTION,
       "void xmma_cudnn::implicit_gemm::strided_dgrad_indexed::kernel<int>(int)" },
+    { "^_kernel_", "cutlass5xcudnn", RULES(cudnn_functors), LPO_CLASS_CONVOLUTION,
+      "void cutlass__5x_cudnn::Kernel<cutlass_tensorop_s168..." },
+    { "^_kernel_", "cutlasscudnn", RULES(cudnn_functors), LPO_CLASS_CONVOLUTION,
+      "void cutlass_cudnn_infer::Kernel<cutlass_tensorop_s1688fprop_optimized_tf32_128x128_16x4_"
+      "nhwc_align4>(int)" },
     { "^_kernel_", "_cutlass", RULES(cutlass_functors), LPO_CLASS_GEMM,
       "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4>(int)" },
     { "^_device_kernel_", "_cutlass", RULES(cutlass_functors), LPO_CLASS_GEMM,

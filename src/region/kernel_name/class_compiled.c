@@ -200,6 +200,9 @@ static const struct compiled {
     /* one half of a head is negated, then both are put together */
     { "^_triton_poi_", "_neg_", "_cat_", LPO_CLASS_ROTARY },
     { "^_triton_poi_", "_neg_", "_stack_", LPO_CLASS_ROTARY },
+    { "^_triton_poi_", "_cos_", "_exp_", LPO_CLASS_ELEMENTWISE }, /* the step of a diffusion */
+    { "^_triton_poi_", "_cos_", "_sin_slice", LPO_CLASS_ROTARY },
+    { "^_triton_poi_", "_cos_", "_sin_split", LPO_CLASS_ROTARY },
     { "^_triton_poi_", "_pool", "_backward_", LPO_CLASS_OTHER },
     { "^_triton_poi_", "avgpool", NULL, LPO_CLASS_REDUCTION },
     { "^_triton_poi_", "maxpool", NULL, LPO_CLASS_REDUCTION },

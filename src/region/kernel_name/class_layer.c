@@ -139,6 +139,8 @@ static const struct lpo_class_rule layer[] = {
     { "perchannelcast", LPO_CLASS_QUANTIZE, NULL, "per_channel_cast_kernel(float*)" },
     { "pertokengroup", LPO_CLASS_QUANTIZE, NULL, "per_token_group_8bit_kernel(float*)" },
     { "ue8m0", LPO_CLASS_QUANTIZE, NULL, "void transpose_and_pack_fp32_into_ue8m0<256u>(int)" },
+    { "scale1x128", LPO_CLASS_QUANTIZE, NULL, "void scale_1x128_kernel<float, float>(int)" },
+    { "scale128x128", LPO_CLASS_QUANTIZE, NULL, "void scale_128x128_kernel<float, float>(int)" },
     { "scaledfp8", LPO_CLASS_QUANTIZE, NULL, "scaled_fp8_convert_kernel(float*)" },
     { "nvfp4", LPO_CLASS_GEMM, "_dense_", "nvfp4_dense_kernel(float*)" },
     { "nvfp4", LPO_CLASS_QUANTIZE, NULL, "to_nvfp4_kernel(float*)" },
