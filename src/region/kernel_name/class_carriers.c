@@ -176,6 +176,10 @@ static const struct lpo_class_rule primitives_functors[] = {
       "void "
       "thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<"
       "thrust::cuda_cub::__uninitialized_fill::functor<int> > >(int)" },
+    { "viaallocator", LPO_CLASS_COPY, NULL,
+      "void "
+      "thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<"
+      "thrust::detail::allocator_traits_detail::construct1_via_allocator<int> > >(int)" },
     { "copy", LPO_CLASS_COPY, NULL,
       "void "
       "thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<"

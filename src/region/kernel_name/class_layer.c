@@ -115,6 +115,8 @@ static const struct lpo_class_rule layer[] = {
     { "_ftrl", LPO_CLASS_OPTIMIZER, NULL, "ftrl_kernel(float*)" },
     { "gradientdescent", LPO_CLASS_OPTIMIZER, NULL, "apply_gradient_descent_kernel(float*)" },
     { "optimizer", LPO_CLASS_OPTIMIZER, NULL, "void kOptimizer32bit2State<float, 0>(float*)" },
+    { "finiteandunscale", LPO_CLASS_OPTIMIZER, NULL,
+      "void phi::CheckFiniteAndUnscale<float>(int)" },
     { "unscaleandcheck", LPO_CLASS_OPTIMIZER, NULL, "amp_unscale_and_check_kernel(float*)" },
     { "amp", LPO_CLASS_ELEMENTWISE, "updatescale",
       "at::native::amp_update_scale_cuda_kernel(float*, int*)" },
