@@ -157,14 +157,20 @@ static int check_number(const struct lpo_schema_row *row, const struct lpo_node 
                         struct lpo_err *err)
 {
     double value = n->kind == LPO_NODE_FLOAT ? n->real : (double)n->integer;
+    const char *kind = row->type == LPO_S_INT ? "an integer" : "a number";
+    bool is_number =
+        n->kind == LPO_NODE_INT || (row->type == LPO_S_REAL && n->kind == LPO_NODE_FLOAT);
     char wanted[64];
 
-    if (n->kind != LPO_NODE_INT && !(row->type == LPO_S_REAL && n->kind == LPO_NODE_FLOAT))
-        return wrong(row, n, row->type == LPO_S_INT ? "an integer" : "a number", err);
+    if (row->to > 0) {
+        snprintf(wanted, sizeof wanted, "%s from %g to %g", kind, row->from, row->to);
+        return is_number && value >= row->from && value <= row->to ? 0 : wrong(row, n, wanted, err);
+    }
+    if (!is_number)
+        return wrong(row, n, kind, err);
     if (row->min == INT64_MIN || value >= (double)row->min)
         return 0;
-    snprintf(wanted, sizeof wanted, "%s of at least %lld",
-             row->type == LPO_S_INT ? "an integer" : "a number", (long long)row->min);
+    snprintf(wanted, sizeof wanted, "%s of at least %lld", kind, (long long)row->min);
     return wrong(row, n, wanted, err);
 }
 

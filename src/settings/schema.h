@@ -35,6 +35,7 @@ struct lpo_schema_row {
     const char *doc;
     const char *values; /* "a|b|c": the only ones; "repeat:*" is a prefix; NULL: any */
     int64_t min;        /* numbers: the least; INT64_MIN: no bound */
+    double from, to;    /* a real between the two, instead of `min`; `to` 0: no such bounds */
     bool nullable;
     bool number; /* texts and words: may be written as an integer, too: calls=3 */
 };

@@ -78,8 +78,12 @@ static void write_type(struct lpo_json_writer *w, const struct lpo_schema_row *r
         write_enum(w, row->values);
     else
         lpo_jw_text(w, "type", names[row->type]);
-    if ((row->type == LPO_S_INT || row->type == LPO_S_REAL) && row->min != INT64_MIN)
+    if (row->to > 0) {
+        lpo_jw_real(w, "minimum", row->from);
+        lpo_jw_real(w, "maximum", row->to);
+    } else if ((row->type == LPO_S_INT || row->type == LPO_S_REAL) && row->min != INT64_MIN) {
         lpo_jw_int(w, "minimum", row->min);
+    }
     lpo_jw_end(w);
     if (is_list(row) && row->type != LPO_S_TEXTS)
         write_alternative(w, "string", NULL);
