@@ -63,6 +63,7 @@ static int copy(struct lpo_counters_file *in, struct lpo_sampler_file *out, int6
 
 int main(int argc, char **argv)
 {
+    const struct lpo_sampler_file_totals ended = { .ended_by = LPO_COUNTERS_ENDED_STOPPED };
     LPO_AUTO(lpo_counters_file) in = NULL;
     LPO_AUTO(lpo_sampler_file) out = NULL;
     struct lpo_err err = { 0 };
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < atoi(argv[3]); i++)
         if (copy(in, out, i * length, &err) < 0)
             goto failed;
-    if (lpo_sampler_file_end(out, LPO_COUNTERS_ENDED_STOPPED, 0, 0, &err) == 0)
+    if (lpo_sampler_file_end(out, &ended, &err) == 0)
         return 0;
 failed:
     fprintf(stderr, "make_counters: %s\n", lpo_err_cause(&err));

@@ -13,6 +13,7 @@
  *     LOSS     v from, v (to - from), v samples, v why, text    no samples of this time
  *     NOTE     v code, text                                     for people
  *     END      (v total, v value)*                              the last counts
+ *     INTERVAL v from, v interval, v round                      samples from then on; in ns
  *
  *     metric = text name, v meaning, v kind, v scale, text unit
  *     sample = z (start - end of the sample before it in this block, 0 for the first),
@@ -29,7 +30,7 @@
 
 #define LPO_COUNTERS_MAGIC       "LPOCOUNT"
 #define LPO_COUNTERS_MAJOR       1
-#define LPO_COUNTERS_MINOR       0
+#define LPO_COUNTERS_MINOR       1
 #define LPO_COUNTERS_SUFFIX      ".lpoc"
 #define LPO_COUNTERS_METRICS_MAX 64
 #define LPO_COUNTERS_SCALE_MAX   1000000000u
@@ -41,6 +42,7 @@ enum lpo_counters_block {
     LPO_COUNTERS_LOSS = 4,
     LPO_COUNTERS_NOTE = 5,
     LPO_COUNTERS_END = 6,
+    LPO_COUNTERS_INTERVAL = 7, /* since minor version 1 */
 };
 
 /* What a metric stands for, whatever its name is on this chip. */
@@ -78,6 +80,7 @@ enum lpo_counters_why {
     LPO_COUNTERS_LOST_GAP = 3,      /* the next sample begins later than the last one ended */
     LPO_COUNTERS_LOST_LIMIT = 4,    /* the file reached its size limit: nothing follows */
     LPO_COUNTERS_LOST_WRITE = 5,    /* a block could not be written: nothing follows */
+    LPO_COUNTERS_LOST_CHANGE = 6,   /* sampling started again with a longer interval */
 };
 
 enum lpo_counters_total {
@@ -87,6 +90,7 @@ enum lpo_counters_total {
     LPO_COUNTERS_TOTAL_CPU_NS = 4,   /* what sampling cost: user and system time */
     LPO_COUNTERS_TOTAL_ROUNDS = 5,   /* times it decoded */
     LPO_COUNTERS_TOTAL_ENDED_BY = 6, /* enum lpo_counters_ended */
+    LPO_COUNTERS_TOTAL_WALL_NS = 7,  /* from the start of sampling to its end */
     LPO_COUNTERS_TOTALS,
 };
 
@@ -101,7 +105,8 @@ enum lpo_counters_ended {
  *   sampler            version of lpo
  *   pid, host          of the sampler
  *   clock              "realtime"
- *   interval_ns        what was asked for; a sample's own times say what it was
+ *   interval_ns        what was asked for, until the first INTERVAL; a sample's own times say what
+ *                      it was
  *   trigger            "time", or "sysclk" where the chip counts clocks (interval_clocks)
  *   chip               "GH100"
  *   beside             the stage whose program ran at the same time: "native"

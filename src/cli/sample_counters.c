@@ -22,6 +22,8 @@ static const struct lpo_option options[] = {
     { "interval-ns", 0, LPO_OPT_TEXT, "NS",
       "time between two samples; none: the shortest that can be kept up" },
     { "least-ns", 0, LPO_OPT_TEXT, "NS", "of an interval that is chosen (50000)" },
+    { "core-millionths", 0, LPO_OPT_TEXT, "N",
+      "the share of one core that it may take; it lengthens the interval for that (no limit)" },
     { "metric", 0, LPO_OPT_LIST, "NAME", "sample this one; none: the usual ones" },
     { "max-mb", 0, LPO_OPT_TEXT, "N", "size limit of the file (1024)" },
     { "beside", 0, LPO_OPT_TEXT, "STAGE", "the stage whose program runs at the same time" },
@@ -79,11 +81,12 @@ static int fill(struct lpo_app *app, const struct lpo_args *args, struct lpo_sam
                 long long *seconds, struct lpo_err *err)
 {
     const char *const *metrics = lpo_cli_args_list(args, "metric");
-    long long device, interval, least, max_mb, period, image, buffer;
+    long long device, interval, least, max_mb, period, image, buffer, core;
 
     if (number(args, "device", 0, 0, 1023, &device, err) < 0 ||
         number(args, "interval-ns", 0, 1000, 1000000000, &interval, err) < 0 ||
         number(args, "least-ns", 50000, 1000, 1000000000, &least, err) < 0 ||
+        number(args, "core-millionths", 0, 10000, 1000000, &core, err) < 0 ||
         number(args, "max-mb", 1024, 0, 1 << 30, &max_mb, err) < 0 ||
         number(args, "seconds", 0, 1, 1 << 30, seconds, err) < 0 ||
         number(args, "period-ms", 20, 1, 10000, &period, err) < 0 ||
@@ -95,6 +98,7 @@ static int fill(struct lpo_app *app, const struct lpo_args *args, struct lpo_sam
                  .interval_ns = interval,
                  .least_ns = least,
                  .period_ns = period * 1000000,
+                 .core_millionths = core,
                  .metrics = metrics,
                  .image_samples = (uint32_t)image,
                  .buffer_bytes = (size_t)buffer << 20 },

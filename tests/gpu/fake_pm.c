@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A driver and a libcupti in one, for the sampler: it makes samples whose values can be computed,
  * loses some, and fails in each way that is known. FAKE_PM has the modes, FAKE_PM_ROUNDS after how
- * many rounds of decoding it sends this process SIGTERM (5), so that no clock decides a test. */
+ * many rounds of decoding it sends this process SIGTERM (5), so that no clock decides a test.
+ *
+ * Mode "paced" has clocks of its own, for a sampler in this process (test_sampler_budget.c): time
+ * passes when the test says so, a round finds the samples of the time since the last one, and CPU
+ * time is FAKE_PM_SAMPLE_NS for each sample and FAKE_PM_ROUND_NS for each round. */
 #include <math.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -14,8 +18,9 @@
 #include "gpu/sampler/cupti_pm_abi.h"
 
 #include "../collect/fake_devices.h"
+#include "fake_pm.h"
 
-enum { PER_ROUND = 100, METRICS = 64 };
+enum { PER_ROUND = 100, METRICS = 64, RESTART_NS = 200000000 };
 
 static const uint64_t first_ns = 1794755025000000000u;
 
@@ -28,6 +33,9 @@ static struct {
     uint64_t number;                         /* of the next sample */
     bool fresh, overflowed;
     unsigned enables, configured, sized;
+    struct fake_pm_clocks clocks; /* paced */
+    uint64_t sampled_until;       /* of clocks.wall_ns: what came before was decoded */
+    size_t first_image;
 } fake = { .now_ns = 1794755025000000000u };
 
 static bool mode(const char *name)
@@ -39,6 +47,26 @@ static bool mode(const char *name)
         if ((at == modes || at[-1] == ',') && (at[len] == ',' || !at[len]))
             return true;
     return false;
+}
+
+static uint64_t number(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
+/* --- what the test of the same process asks --- */
+
+struct fake_pm_clocks *fake_pm_clocks(void)
+{
+    return &fake.clocks;
+}
+
+void fake_pm_reset(void)
+{
+    memset(&fake, 0, sizeof fake);
+    fake.now_ns = first_ns;
 }
 
 /* --- the driver --- */
@@ -253,6 +281,7 @@ int cuptiProfilerHostEvaluateToGpuValues(struct pm_host_evaluate *p)
 {
     struct host *h = p->object;
     uint64_t n = (fake.starts[p->index] - first_ns) / fake.interval;
+    uint64_t length = fake.ends[p->index] - fake.starts[p->index];
 
     RIGHT(pm_host_evaluate, values);
     if (mode("no_values") && n % 10 == 3)
@@ -261,6 +290,8 @@ int cuptiProfilerHostEvaluateToGpuValues(struct pm_host_evaluate *p)
         if (strcmp(h->names[i], p->names[i]) != 0)
             return PM_INVALID_PARAMETER;
         p->values[i] = mode("nan") && i == 1 ? NAN : (double)(1000 * n + i);
+        if (mode("paced")) /* 3 bytes in a nanosecond, or 30 % of it */
+            p->values[i] = strstr(p->names[i], "pct") ? 30.0 : 3.0 * (double)length;
     }
     return PM_OK;
 }
@@ -332,6 +363,10 @@ int cuptiPmSamplingGetCounterDataSize(struct pm_data_size *p)
 int cuptiPmSamplingCounterDataImageInitialize(struct pm_data_init *p)
 {
     RIGHT(pm_data_init, image);
+    if (!fake.first_image)
+        fake.first_image = p->bytes;
+    if (p->bytes > fake.first_image)
+        return PM_INVALID_OPERATION; /* CUPTI 13.0 takes no second, larger image */
     if (fake.sized != fake.enables)
         return PM_INVALID_OPERATION; /* as CUPTI 13.0 says of a new object */
     fake.in_image = 0;
@@ -347,6 +382,9 @@ int cuptiPmSamplingStart(struct pm_object *p)
     if (fake.overflowed || fake.configured != fake.enables)
         return PM_ERROR_UNKNOWN;
     fake.started = fake.fresh = true;
+    if (fake.enables > 1)
+        fake.clocks.wall_ns += RESTART_NS;
+    fake.sampled_until = (uint64_t)fake.clocks.wall_ns;
     return PM_OK;
 }
 
@@ -374,6 +412,13 @@ static void begin_round(void)
     fake.left = fake.started ? PER_ROUND : mode("backlog") ? 50 * PER_ROUND : PER_ROUND / 5;
     if (mode("late") && fake.rounds == 3)
         fake.left = 2 * PER_ROUND;
+    if (mode("paced")) {
+        fake.left =
+            (unsigned)(((uint64_t)fake.clocks.wall_ns - fake.sampled_until) / fake.interval);
+        fake.sampled_until += fake.left * fake.interval;
+        fake.clocks.cpu_ns +=
+            (int64_t)(fake.left * number("FAKE_PM_SAMPLE_NS") + number("FAKE_PM_ROUND_NS"));
+    }
     if (fake.rounds == (unsigned)atoi(most ? most : "5"))
         kill(getpid(), SIGTERM);
     if (fake.rounds == 3 && mode("gap"))
@@ -394,6 +439,8 @@ int cuptiPmSamplingDecodeData(struct pm_decode *p)
     if (fake.fresh) {
         uint64_t lost = fake.rounds > 1 ? 40 * fake.interval : 0;
 
+        if (mode("paced")) /* until the first of the samples that this round has */
+            lost = first_ns + fake.sampled_until - fake.left * fake.interval - fake.now_ns;
         fake.fresh = false;
         /* the first covers the time before sampling, the one after a restart what was lost */
         add_record(fake.rounds > 1 ? fake.now_ns : fake.now_ns - 3000000000u, fake.now_ns + lost);
@@ -410,6 +457,7 @@ int cuptiPmSamplingDecodeData(struct pm_decode *p)
         add_record(fake.now_ns, fake.now_ns + fake.interval);
         fake.left--;
     }
+    fake.clocks.full += fake.left > 0;
     p->stopped_by = fake.left ? PM_STOP_IMAGE_FULL : PM_STOP_END_OF_RECORDS;
     if (mode("late") && fake.left) /* CUPTI 13.0 loses those that were not complete */
         fake.now_ns += 30 * fake.interval;

@@ -176,6 +176,33 @@ class Sampler(unittest.TestCase):
                 if modes == "heavy" and interval == 100:
                     self.assertIn("pcie__read_bytes.sum (the sampler could not keep up at this interval)", self.notes[0])
 
+    def test_a_share_of_a_core(self) -> None:
+        # the estimate decides where it begins; what becomes of it is tested with the fake's own clocks (test_sampler_budget.c)
+        cases = (  # modes, millionths, words, interval in us
+            ("h200,no_nvlink", 1000000, [], 100),
+            ("h200,no_nvlink", 500000, [], 100),
+            ("h200,no_nvlink", 200000, [], 400),
+            ("h200,no_nvlink", 30000, [], 1600),
+            ("h200,no_nvlink", 10000, [], 6400),
+            ("h200,no_nvlink", 30000, ["--interval-ns", "100000"], 100),
+        )
+        for modes, core, words, interval in cases:
+            with self.subTest(f"{core} {' '.join(words)}"):
+                said = self.sample(modes, "--core-millionths", str(core), "--period-ms", "1", *words)
+                self.assertEqual(self.code, 0, said)
+                self.assertEqual(self.facts["interval_ns"], str(interval * 1000))
+                self.assertIn(f"interval_ns={interval * 1000} lengthened=0", said)  # five rounds decide nothing
+                totals = self.items[-1][1]
+                self.assertIn(f"cpu_ns={totals[4]} wall_ns={totals[7]} ", said)
+                if not words:
+                    self.assertEqual(len(self.metrics), 7)  # the interval gives way, not the metrics
+
+    def test_numbers_that_are_none(self) -> None:
+        for word in ("0", "9999", "1000001", "half", ""):
+            said = self.sample("", "--core-millionths", word)
+            self.assertIn(f"failed: --core-millionths is a number from 10000 to 1000000, not '{word}'", said)
+            self.assertFalse(self.written)
+
     def test_other_spellings(self) -> None:
         self.sample("op_names")
         self.assertEqual(self.metrics[0][:2], ("dram__bytes_op_read.sum", 1))

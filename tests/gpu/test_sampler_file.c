@@ -48,6 +48,13 @@ static int add(struct lpo_sampler_file *f, unsigned i)
     return lpo_sampler_file_sample(f, t0 + i * 50000ull, t0 + (i + 1) * 50000ull, v, NULL);
 }
 
+static int end_as(struct lpo_sampler_file *f, enum lpo_counters_ended by)
+{
+    const struct lpo_sampler_file_totals totals = { by, 77, 1000, 12 };
+
+    return lpo_sampler_file_end(f, &totals, NULL);
+}
+
 static void what_is_written_is_read(void **state)
 {
     char path[UNIT_PATH];
@@ -65,7 +72,7 @@ static void what_is_written_is_read(void **state)
                                   LPO_COUNTERS_LOST_OVERFLOW, "full", NULL);
     }
     assert_int_equal(lpo_sampler_file_note(f, "left out: x", NULL), 0);
-    assert_int_equal(lpo_sampler_file_end(f, LPO_COUNTERS_ENDED_STOPPED, 77, 12, NULL), 0);
+    assert_int_equal(end_as(f, LPO_COUNTERS_ENDED_STOPPED), 0);
     assert_int_equal(lpo_sampler_file_samples(f), 20000);
     assert_int_equal(lpo_counters_open(path, &c, NULL), 0);
     unlink(path);
@@ -96,10 +103,48 @@ static void what_is_written_is_read(void **state)
         assert_int_equal(t->lost_ns, 10);
         assert_int_equal(t->ended_by, LPO_COUNTERS_ENDED_STOPPED);
         assert_int_equal(t->cpu_ns, 77);
+        assert_int_equal(t->wall_ns, 1000);
         assert_int_equal(t->nnotes, 1);
         assert_string_equal(t->notes[0], "left out: x");
         lpo_counters_rewind(c);
     }
+}
+
+/* A sample has the interval that was asked for at its time, also when the file is read again. */
+static void an_interval_holds_from_where_it_is_written(void **state)
+{
+    char path[UNIT_PATH];
+    LPO_AUTO(lpo_sampler_file) f = begun(path, 0);
+    LPO_AUTO(lpo_counters_file) c = NULL;
+    struct lpo_counters_sample s;
+
+    (void)state;
+    for (unsigned i = 0; i < 30; i++) {
+        if (i == 10 || i == 20)
+            assert_int_equal(
+                lpo_sampler_file_interval(f, t0 + i * 50000ull, i * 10000u, 40000000, NULL), 0);
+        assert_int_equal(add(f, i), 0);
+    }
+    assert_int_equal(lpo_sampler_file_interval(f, t0, 0, 1, NULL), 0); /* makes no sense: ignored */
+    assert_int_equal(lpo_sampler_file_loss(f, t0 + 30 * 50000ull, t0 + 31 * 50000ull, 1,
+                                           LPO_COUNTERS_LOST_CHANGE, "again", NULL),
+                     0);
+    assert_int_equal(end_as(f, LPO_COUNTERS_ENDED_STOPPED), 0);
+    assert_int_equal(lpo_counters_open(path, &c, NULL), 0);
+    unlink(path);
+    for (int pass = 0; pass < 2; pass++) {
+        for (unsigned i = 0; i < 30; i++) {
+            assert_true(lpo_counters_next(c, &s));
+            assert_int_equal(s.start_ns, t0 + i * 50000ull);
+            assert_int_equal(s.interval_ns, i < 10 ? 50000 : i < 20 ? 100000 : 200000);
+        }
+        assert_true(lpo_counters_next(c, &s));
+        assert_int_equal(s.why, LPO_COUNTERS_LOST_CHANGE);
+        assert_int_equal(s.interval_ns, 200000);
+        assert_false(lpo_counters_next(c, &s));
+        lpo_counters_rewind(c);
+    }
+    assert_int_equal(lpo_counters_about(c)->interval_ns, 50000);
 }
 
 static uint64_t count_of(const void *bytes, size_t len)
@@ -174,7 +219,7 @@ static void the_limit_is_kept_and_said(void **state)
     assert_int_equal(lpo_sampler_file_loss(f, t0 + i * 50000ull, t0 + i * 50000ull + 5, 1,
                                            LPO_COUNTERS_LOST_LIMIT, "full", NULL),
                      0);
-    assert_int_equal(lpo_sampler_file_end(f, LPO_COUNTERS_ENDED_LIMIT, 1, 1, NULL), 0);
+    assert_int_equal(end_as(f, LPO_COUNTERS_ENDED_LIMIT), 0);
     assert_int_equal(stat(path, &st), 0);
     assert_true(st.st_size <= 100000 && st.st_size > 80000);
     assert_int_equal(lpo_counters_open(path, &c, NULL), 0);
@@ -212,7 +257,7 @@ static void a_full_disk_leaves_whole_blocks(void **state)
     assert_int_equal(err.code, LPO_E_IO);
     taken = lpo_sampler_file_samples(f);
     assert_true(taken > 0);
-    assert_int_equal(lpo_sampler_file_end(f, LPO_COUNTERS_ENDED_ERROR, 1, 1, NULL), 0);
+    assert_int_equal(end_as(f, LPO_COUNTERS_ENDED_ERROR), 0);
     assert_int_equal(lpo_counters_open(path, &c, NULL), 0);
     unlink(path);
     while (lpo_counters_next(c, &s))
@@ -226,6 +271,7 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_TEST(&u, what_is_written_is_read);
+    UNIT_TEST(&u, an_interval_holds_from_where_it_is_written);
     UNIT_TEST(&u, cut_at_every_byte);
     UNIT_TEST(&u, the_limit_is_kept_and_said);
     UNIT_TEST(&u, a_full_disk_leaves_whole_blocks);

@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "collect"))
 from lpot import Cursor, crc32c  # noqa: E402
 
-FACTS, METRICS, SAMPLES, LOSS, NOTE, END = 1, 2, 3, 4, 5, 6
+FACTS, METRICS, SAMPLES, LOSS, NOTE, END, INTERVAL = 1, 2, 3, 4, 5, 6, 7
 AMOUNT, SHARE = 1, 2
 MEANINGS = {  # by CUPTI's name: meaning, kind, scale, unit
     "dram__bytes_read.sum": (1, AMOUNT, 1, "byte"),
@@ -82,12 +82,17 @@ def note(words):
     return block(NOTE, v(0) + text(words))
 
 
+def interval(start, interval_ns, round_ns):
+    return block(INTERVAL, v(start) + v(interval_ns) + v(round_ns))
+
+
 def end(totals):
     return block(END, b"".join(v(k) + v(value) for k, value in totals.items()))
 
 
 def read(data, check=True):
-    """Facts, metrics, and a list of ("sample", start, end, values), ("loss", …), ("note", …), ("end", …)."""
+    """Facts, metrics, and a list of ("sample", start, end, values), ("loss", …), ("note", …), ("interval", …),
+    ("end", …)."""
     if data[:8] != b"LPOCOUNT":
         raise ValueError("not a .lpoc file")
     at, out_facts, out_metrics, items = 16, {}, [], []
@@ -123,6 +128,8 @@ def read(data, check=True):
         elif kind == NOTE:
             c.v()
             items.append(("note", c.take(c.v()).decode()))
+        elif kind == INTERVAL:
+            items.append(("interval", c.v(), c.v(), c.v()))
         elif kind == END:
             totals = {}
             while c.more():

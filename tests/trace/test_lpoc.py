@@ -64,6 +64,18 @@ class Lpoc(unittest.TestCase):
         self.assertEqual(got[4:], [f"loss {T0 + 50} {T0 + 500} 9 1", f"sample {T0 + 500} {T0 + 550} 3 4",
                                    "note left out: x", "totals 2 1 9 450 0 0 1 1 123"])
 
+    def test_an_interval_that_becomes_longer(self) -> None:
+        one = lpoc.samples([(T0, T0 + 50, [1, 2])], [1, 10000])
+        two = lpoc.samples([(T0 + 500, T0 + 600, [3, 4])], [1, 10000])
+        data = whole(one, lpoc.loss(T0 + 50, T0 + 500, 4, 6, "again"), lpoc.interval(T0 + 500, 100000, 40000000), two,
+                     lpoc.end({4: 30, 6: 1, 7: 1000}))
+        self.assertEqual(self.dump(data)[3:], [f"sample {T0} {T0 + 50} 1 2", f"loss {T0 + 50} {T0 + 500} 4 6", "interval 100000",
+                                               f"sample {T0 + 500} {T0 + 600} 3 4", "totals 2 1 4 450 0 0 1 1 30", "wall 1000"])
+        self.assertEqual([i for i in lpoc.read(data)[2] if i[0] == "interval"], [("interval", T0 + 500, 100000, 40000000)])
+        for damaged in (lpoc.v(T0), lpoc.v(T0) + lpoc.v(0) + lpoc.v(1), lpoc.v(T0) + lpoc.v(1 << 63) + lpoc.v(1)):
+            got = self.dump(whole(one, lpoc.block(lpoc.INTERVAL, damaged), two))
+            self.assertEqual([line for line in got if line.startswith("interval")], [])  # it stays what it was
+
     def test_damage(self) -> None:
         good = (T0, T0 + 50, [1, 2])
         one = lpoc.samples([good], [1, 10000])

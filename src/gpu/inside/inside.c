@@ -54,6 +54,7 @@ static const struct {
 } numbers[] = {
     { "--interval-ns", offsetof(struct lpo_sampler_options, ask.interval_ns), 1 },
     { "--least-ns", offsetof(struct lpo_sampler_options, ask.least_ns), 1 },
+    { "--core-millionths", offsetof(struct lpo_sampler_options, ask.core_millionths), 1 },
     { "--period-ms", offsetof(struct lpo_sampler_options, ask.period_ns), 1000000 },
     { "--max-mb", offsetof(struct lpo_sampler_options, max_bytes), 1000000 },
 };

@@ -20,7 +20,7 @@
 enum {
     BLOCK_BYTES = 64 << 10, /* samples are written when they are so many bytes, or when asked */
     LAST_WORDS = 16 << 10,  /* of the limit: what notes, losses and the end may still take */
-    KINDS = LPO_COUNTERS_END + 1,
+    KINDS = LPO_COUNTERS_INTERVAL + 1,
 };
 
 struct lpo_sampler_file {
@@ -250,6 +250,19 @@ int lpo_sampler_file_loss(struct lpo_sampler_file *f, uint64_t from_ns, uint64_t
     return put_block(f, LPO_COUNTERS_LOSS, payload.at, payload.len, true, err);
 }
 
+int lpo_sampler_file_interval(struct lpo_sampler_file *f, uint64_t from_ns, uint64_t interval_ns,
+                              uint64_t round_ns, struct lpo_err *err)
+{
+    LPO_STR payload = { 0 };
+    struct lpo_err ignored = { 0 };
+
+    lpo_sampler_file_flush(f, &ignored); /* what came before is of the interval before */
+    lpo_pack_add(&payload, from_ns);
+    lpo_pack_add(&payload, interval_ns);
+    lpo_pack_add(&payload, round_ns);
+    return put_block(f, LPO_COUNTERS_INTERVAL, payload.at, payload.len, true, err);
+}
+
 int lpo_sampler_file_note(struct lpo_sampler_file *f, const char *text, struct lpo_err *err)
 {
     LPO_STR payload = { 0 };
@@ -259,8 +272,13 @@ int lpo_sampler_file_note(struct lpo_sampler_file *f, const char *text, struct l
     return put_block(f, LPO_COUNTERS_NOTE, payload.at, payload.len, true, err);
 }
 
-int lpo_sampler_file_end(struct lpo_sampler_file *f, enum lpo_counters_ended by, int64_t cpu_ns,
-                         uint64_t rounds, struct lpo_err *err)
+static uint64_t not_negative(int64_t n)
+{
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+int lpo_sampler_file_end(struct lpo_sampler_file *f, const struct lpo_sampler_file_totals *t,
+                         struct lpo_err *err)
 {
     struct lpo_err ignored = { 0 };
     LPO_STR payload = { 0 };
@@ -271,9 +289,10 @@ int lpo_sampler_file_end(struct lpo_sampler_file *f, enum lpo_counters_ended by,
             { LPO_COUNTERS_TOTAL_SAMPLES, f->samples },
             { LPO_COUNTERS_TOTAL_LOST, f->lost },
             { LPO_COUNTERS_TOTAL_LOST_NS, f->lost_ns },
-            { LPO_COUNTERS_TOTAL_CPU_NS, cpu_ns > 0 ? (uint64_t)cpu_ns : 0 },
-            { LPO_COUNTERS_TOTAL_ROUNDS, rounds },
-            { LPO_COUNTERS_TOTAL_ENDED_BY, by },
+            { LPO_COUNTERS_TOTAL_CPU_NS, not_negative(t->cpu_ns) },
+            { LPO_COUNTERS_TOTAL_ROUNDS, t->rounds },
+            { LPO_COUNTERS_TOTAL_ENDED_BY, t->ended_by },
+            { LPO_COUNTERS_TOTAL_WALL_NS, not_negative(t->wall_ns) },
         };
 
         for (size_t i = 0; i < sizeof totals / sizeof *totals; i++) {

@@ -42,9 +42,18 @@ int lpo_sampler_file_flush(struct lpo_sampler_file *f, struct lpo_err *err);
 int lpo_sampler_file_loss(struct lpo_sampler_file *f, uint64_t from_ns, uint64_t to_ns,
                           uint64_t samples, enum lpo_counters_why why, const char *text,
                           struct lpo_err *err);
+/* Samples from `from_ns` on are of this interval, decoded in rounds of that time. */
+int lpo_sampler_file_interval(struct lpo_sampler_file *f, uint64_t from_ns, uint64_t interval_ns,
+                              uint64_t round_ns, struct lpo_err *err);
 int lpo_sampler_file_note(struct lpo_sampler_file *f, const char *text, struct lpo_err *err);
-int lpo_sampler_file_end(struct lpo_sampler_file *f, enum lpo_counters_ended by, int64_t cpu_ns,
-                         uint64_t rounds, struct lpo_err *err);
+/* How it went, for the end of the file. */
+struct lpo_sampler_file_totals {
+    enum lpo_counters_ended ended_by;
+    int64_t cpu_ns, wall_ns; /* from the start of sampling */
+    uint64_t rounds;
+};
+int lpo_sampler_file_end(struct lpo_sampler_file *f, const struct lpo_sampler_file_totals *totals,
+                         struct lpo_err *err);
 
 uint64_t lpo_sampler_file_samples(const struct lpo_sampler_file *f); /* taken so far */
 /* The end of the last sample that is in a block; 0: none. */

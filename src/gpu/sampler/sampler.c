@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,29 +25,21 @@ struct sampler {
     struct lpo_sampler_session *session;
     struct lpo_sampler_file *file;
     struct lpo_sampler_result *result;
+    const struct lpo_sampler_clock *clock;
+    struct lpo_sampler_budget budget;
     uint64_t interval_ns;
+    bool announce; /* the interval is another one, and the file does not say so yet */
     uint64_t
         last_end_ns; /* of the last sample, or of the last time known to be lost; 0: none yet */
     bool fresh;      /* the next record is the one for the time before sampling (re)started */
     enum lpo_counters_why gap_is; /* why the next gap is there */
     unsigned restarts;
-    bool over;              /* it overflowed and could not go on: the rest of the time is lost */
-    int64_t started_cpu_ns; /* what finding libraries and metrics cost is no cost of sampling */
+    bool over; /* it overflowed and could not go on: the rest of the time is lost */
+    /* what finding libraries and metrics cost is no cost of sampling */
+    int64_t started_cpu_ns, started_wall_ns;
 };
 
-static int64_t ns_of(struct timeval t)
-{
-    return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_usec * 1000;
-}
-
-static int64_t cpu_ns(const struct sampler *s)
-{
-    struct rusage u;
-
-    return getrusage(s->o->left ? RUSAGE_THREAD : RUSAGE_SELF, &u) == 0
-               ? ns_of(u.ru_utime) + ns_of(u.ru_stime)
-               : 0;
-}
+/* --- clocks --- */
 
 static int64_t clock_ns(clockid_t which)
 {
@@ -56,6 +47,39 @@ static int64_t clock_ns(clockid_t which)
 
     clock_gettime(which, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int64_t real_wall_ns(void *unused)
+{
+    (void)unused;
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+static int64_t real_cpu_ns(void *unused, bool thread)
+{
+    (void)unused;
+    return clock_ns(thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static int real_wait(void *unused, struct pollfd *fds, unsigned count, int64_t until_ns)
+{
+    int64_t left = until_ns - clock_ns(CLOCK_MONOTONIC);
+    struct timespec t = { left > 0 ? left / 1000000000 : 0, left > 0 ? left % 1000000000 : 0 };
+
+    (void)unused;
+    return ppoll(fds, count, &t, NULL);
+}
+
+static const struct lpo_sampler_clock real_clock = { real_wall_ns, real_cpu_ns, real_wait, NULL };
+
+static int64_t wall_ns(const struct sampler *s)
+{
+    return s->clock->wall_ns(s->clock->ctx);
+}
+
+static int64_t cpu_ns(const struct sampler *s)
+{
+    return s->clock->cpu_ns(s->clock->ctx, s->o->left != NULL);
 }
 
 /* --- what goes into the file --- */
@@ -99,6 +123,7 @@ static int lose(struct sampler *s, uint64_t from, uint64_t to, struct lpo_err *e
         [LPO_COUNTERS_LOST_OVERFLOW] = "the hardware's buffer was full",
         [LPO_COUNTERS_LOST_GAP] = "no sample of this time",
         [LPO_COUNTERS_LOST_LIMIT] = "the file reached its size limit",
+        [LPO_COUNTERS_LOST_CHANGE] = "sampling started again with a longer interval",
     };
     enum lpo_counters_why why = s->gap_is;
 
@@ -106,6 +131,14 @@ static int lose(struct sampler *s, uint64_t from, uint64_t to, struct lpo_err *e
     s->result->lost_ns += (int64_t)(to - from);
     return lpo_sampler_file_loss(s->file, from, to, (to - from) / s->interval_ns, why, texts[why],
                                  err);
+}
+
+/* Samples from the end of the last one on have the pace that the session has now. */
+static int announce(struct sampler *s, struct lpo_err *err)
+{
+    s->announce = false;
+    return lpo_sampler_file_interval(s->file, s->last_end_ns, s->interval_ns,
+                                     (uint64_t)s->budget.pace.round_ns, err);
 }
 
 /* A record that spans time in which nothing was sampled. The very first one is of the time before
@@ -116,7 +149,9 @@ static int take_long(struct sampler *s, uint64_t start_ns, uint64_t end_ns, stru
     bool first = s->last_end_ns == 0;
 
     s->last_end_ns = end_ns;
-    return first || end_ns <= from ? 0 : lose(s, from, end_ns, err);
+    if (!first && end_ns > from && lose(s, from, end_ns, err) < 0)
+        return err->code;
+    return s->announce ? announce(s, err) : 0;
 }
 
 static int take_sample(void *ctx, uint64_t start_ns, uint64_t end_ns, const double *values,
@@ -139,9 +174,19 @@ static int take_sample(void *ctx, uint64_t start_ns, uint64_t end_ns, const doub
 
 /* --- the loop --- */
 
+/* Sampling cannot go on. What was sampled is kept, the rest of the time is marked as lost, and a
+ * note says why: no reason to call the whole sampling failed. */
+static int give_up(struct sampler *s, const char *when, const struct lpo_err *why,
+                   struct lpo_err *err)
+{
+    s->over = true;
+    return lpo_sampler_file_note(
+        s->file, lpo_arena_printf(s->a, "sampling ended when %s: %s", when, lpo_err_cause(why)),
+        err);
+}
+
 /* The hardware keeps its oldest records and stops at the end of its buffer: only a restart makes
- * it go on. Where that fails, what was sampled is kept, the rest of the time is marked as lost, and
- * a note says why: no reason to call the whole sampling failed. */
+ * it go on. */
 static int restart(struct sampler *s, struct lpo_err *err)
 {
     struct lpo_err why = { 0 };
@@ -155,16 +200,8 @@ static int restart(struct sampler *s, struct lpo_err *err)
                       "a longer time",
                       RESTARTS_MAX);
     else
-        rc = lpo_sampler_session_restart(s->session, &why);
-    if (rc == 0)
-        return 0;
-    s->over = true;
-    return lpo_sampler_file_note(s->file,
-                                 lpo_arena_printf(s->a,
-                                                  "sampling ended when the hardware's buffer was "
-                                                  "full: %s",
-                                                  lpo_err_cause(&why)),
-                                 err);
+        rc = lpo_sampler_session_restart(s->session, NULL, &why);
+    return rc == 0 ? 0 : give_up(s, "the hardware's buffer was full", &why, err);
 }
 
 static int decode_round(struct sampler *s, bool last, struct lpo_err *err)
@@ -192,10 +229,8 @@ static bool wait_for_round(struct sampler *s, int64_t until_ns)
                             { .fd = s->o->signal_fd, .events = POLLIN } };
 
     for (;;) {
-        int64_t left = until_ns - clock_ns(CLOCK_MONOTONIC);
-        struct timespec t = { left > 0 ? left / 1000000000 : 0, left > 0 ? left % 1000000000 : 0 };
         char byte;
-        int n = ppoll(fds, 2, &t, NULL);
+        int n = s->clock->wait(s->clock->ctx, fds, 2, until_ns);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -211,16 +246,64 @@ static bool wait_for_round(struct sampler *s, int64_t until_ns)
     }
 }
 
+/* The samples so far are decoded first: what is lost is the time until sampling begins again. */
+static int change_pace(struct sampler *s, struct lpo_err *err)
+{
+    const struct lpo_sampler_pace *pace = &s->budget.pace;
+    struct lpo_err why = { 0 };
+    int rc;
+
+    lpo_sampler_budget_restart(&s->budget);
+    s->announce = true;
+    if ((uint64_t)pace->interval_ns == s->interval_ns)
+        return announce(s, err); /* only the rounds, which are ours alone */
+    rc = lpo_sampler_session_stop(s->session, &why);
+    if (rc == 0 && decode_round(s, true, err) < 0)
+        return err->code;
+    s->gap_is = LPO_COUNTERS_LOST_CHANGE;
+    s->fresh = true;
+    if (rc == 0)
+        rc = lpo_sampler_session_restart(s->session, pace, &why);
+    if (rc < 0)
+        return give_up(s, "its interval was to become longer", &why, err);
+    s->interval_ns = (uint64_t)pace->interval_ns;
+    s->result->lengthened++;
+    return 0;
+}
+
+static int keep_to_budget(struct sampler *s, struct lpo_err *err)
+{
+    struct lpo_sampler_budget *b = &s->budget;
+
+    switch (lpo_sampler_budget_round(b, wall_ns(s), cpu_ns(s))) {
+    case LPO_SAMPLER_LENGTHENED:
+        return change_pace(s, err);
+    case LPO_SAMPLER_EXHAUSTED:
+        return lpo_sampler_file_note(
+            s->file,
+            lpo_arena_printf(s->a,
+                             "with the longest interval, too, the sampler takes %.1f %% of one "
+                             "core; pipeline.counters.core allows %.4g %%",
+                             100 * b->share, 100 * b->core),
+            err);
+    case LPO_SAMPLER_GOES_ON:
+        break;
+    }
+    return 0;
+}
+
 static int sample_until_stop(struct sampler *s, struct lpo_err *err)
 {
-    int64_t next = clock_ns(CLOCK_MONOTONIC);
+    int64_t next = wall_ns(s);
 
     do {
         if (!s->over && decode_round(s, false, err) < 0)
             return err->code;
-        next += s->o->ask.period_ns;
-        if (next < clock_ns(CLOCK_MONOTONIC)) /* a late round is not made up for by a burst */
-            next = clock_ns(CLOCK_MONOTONIC) + s->o->ask.period_ns / 4;
+        if (!s->over && keep_to_budget(s, err) < 0)
+            return err->code;
+        next += s->budget.pace.round_ns;
+        if (next < wall_ns(s)) /* a late round is not made up for by a burst */
+            next = wall_ns(s) + s->budget.pace.round_ns / 4;
     } while (wait_for_round(s, next));
     if (s->over)
         return 0;
@@ -234,6 +317,7 @@ static int finish(struct sampler *s, int rc, struct lpo_err *err)
 {
     struct lpo_sampler_result *r = s->result;
     uint64_t now = (uint64_t)clock_ns(CLOCK_REALTIME);
+    struct lpo_sampler_file_totals totals;
     struct lpo_err ignored = { 0 };
 
     if (rc == LPO_E_LIMIT) { /* the file is full: known, no error */
@@ -247,14 +331,15 @@ static int finish(struct sampler *s, int rc, struct lpo_err *err)
     } else if (rc < 0) {
         lpo_sampler_file_note(s->file, lpo_err_cause(err), &ignored);
         r->ended_by = LPO_COUNTERS_ENDED_ERROR;
-    } else if (s->gap_is == LPO_COUNTERS_LOST_OVERFLOW && now > s->last_end_ns && s->last_end_ns) {
-        lose(s, s->last_end_ns, now, &ignored); /* it overflowed, and nothing came after it */
+    } else if (s->gap_is != LPO_COUNTERS_LOST_GAP && now > s->last_end_ns && s->last_end_ns) {
+        lose(s, s->last_end_ns, now, &ignored); /* nothing came after the overflow or the change */
     }
     r->cpu_ns = cpu_ns(s) - s->started_cpu_ns;
+    r->wall_ns = wall_ns(s) - s->started_wall_ns;
+    r->interval_ns = (int64_t)s->interval_ns;
     r->costs = *lpo_sampler_session_costs(s->session);
-    if (lpo_sampler_file_end(s->file, r->ended_by, r->cpu_ns, r->rounds, rc < 0 ? &ignored : err) <
-            0 &&
-        rc == 0)
+    totals = (struct lpo_sampler_file_totals){ r->ended_by, r->cpu_ns, r->wall_ns, r->rounds };
+    if (lpo_sampler_file_end(s->file, &totals, rc < 0 ? &ignored : err) < 0 && rc == 0)
         rc = err->code;
     r->samples = lpo_sampler_file_samples(s->file);
     r->lost = lpo_sampler_file_lost(s->file);
@@ -272,8 +357,9 @@ int lpo_sampler_run(struct lpo_arena *a, const struct lpo_sampler_options *o,
         .result = out,
         .fresh = true,
         .gap_is = LPO_COUNTERS_LOST_GAP,
+        .clock = o->clock ? o->clock : &real_clock,
     };
-    int64_t started;
+    const struct lpo_sampler_gpu *gpu;
     int rc;
 
     *out = (struct lpo_sampler_result){ 0 };
@@ -281,7 +367,10 @@ int lpo_sampler_run(struct lpo_arena *a, const struct lpo_sampler_options *o,
         lpo_sampler_file_create(o->path, o->max_bytes, &file, err) < 0)
         return err->code;
     s.session = session;
-    s.interval_ns = (uint64_t)lpo_sampler_session_gpu(session)->interval_ns;
+    gpu = lpo_sampler_session_gpu(session);
+    s.interval_ns = (uint64_t)gpu->interval_ns;
+    s.budget.core = lpo_sampler_ask_core(&o->ask);
+    s.budget.pace = (struct lpo_sampler_pace){ gpu->interval_ns, gpu->round_ns };
     s.file = file;
     rc = write_head(&s, err);
     if (rc == 0)
@@ -290,16 +379,15 @@ int lpo_sampler_run(struct lpo_arena *a, const struct lpo_sampler_options *o,
         unlink(o->path); /* a file without samples would only look like a damaged one */
         return rc;
     }
-    started = clock_ns(CLOCK_MONOTONIC);
+    s.started_wall_ns = wall_ns(&s);
     s.started_cpu_ns = cpu_ns(&s);
     if (o->ready)
-        o->ready(o->ctx, lpo_sampler_session_gpu(session));
+        o->ready(o->ctx, gpu);
     rc = finish(&s, sample_until_stop(&s, err), err);
     if (o->left) {
         *o->left = session;
         session = NULL;
     }
-    out->wall_ns = clock_ns(CLOCK_MONOTONIC) - started;
     return rc;
 }
 
@@ -317,7 +405,8 @@ void lpo_sampler_say_result(FILE *out, const struct lpo_sampler_result *r)
     fprintf(out,
             "done samples=%" PRIu64 " lost=%" PRIu64 " lost_ns=%" PRId64 " cpu_ns=%" PRId64
             " wall_ns=%" PRId64 " rounds=%" PRIu64 " ended_by=%d decode_ns=%" PRId64
-            " evaluate_ns=%" PRId64 " empty_ns=%" PRId64 "\n",
+            " evaluate_ns=%" PRId64 " empty_ns=%" PRId64 " interval_ns=%" PRId64 " lengthened=%u\n",
             r->samples, r->lost, r->lost_ns, r->cpu_ns, r->wall_ns, r->rounds, (int)r->ended_by,
-            r->costs.decode_ns, r->costs.evaluate_ns, r->costs.empty_ns);
+            r->costs.decode_ns, r->costs.evaluate_ns, r->costs.empty_ns, r->interval_ns,
+            r->lengthened);
 }

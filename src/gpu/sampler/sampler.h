@@ -13,6 +13,17 @@
 
 struct lpo_arena;
 struct lpo_err;
+struct pollfd;
+
+/* The clocks of the sampler; a test has its own. */
+struct lpo_sampler_clock {
+    int64_t (*wall_ns)(void *ctx); /* never goes back */
+    /* User and system time of this process, or of this thread alone. */
+    int64_t (*cpu_ns)(void *ctx, bool thread);
+    /* As poll(), until this time of wall_ns. */
+    int (*wait)(void *ctx, struct pollfd *fds, unsigned count, int64_t until_ns);
+    void *ctx;
+};
 
 struct lpo_sampler_options {
     struct lpo_sampler_ask ask;
@@ -29,12 +40,15 @@ struct lpo_sampler_options {
     /* Sampling has begun. */
     void (*ready)(void *ctx, const struct lpo_sampler_gpu *gpu);
     void *ctx;
+    const struct lpo_sampler_clock *clock; /* NULL: the real ones */
 };
 
 struct lpo_sampler_result {
     uint64_t samples, lost, rounds;
     int64_t lost_ns;
     int64_t cpu_ns, wall_ns; /* from the start of sampling */
+    int64_t interval_ns;     /* at the end */
+    unsigned lengthened;     /* times that it became longer */
     struct lpo_sampler_costs costs;
     enum lpo_counters_ended ended_by;
 };

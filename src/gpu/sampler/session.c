@@ -15,7 +15,8 @@
 #include "util/err.h"
 
 enum {
-    IMAGE_LEAST = 64, /* samples: emptying an image costs by its size, used or not */
+    /* samples: emptying an image costs by its size, used or not; and two of the longest rounds */
+    IMAGE_LEAST = 2 * LPO_SAMPLER_LONGEST_ROUND_MS / LPO_SAMPLER_LONGEST_INTERVAL_MS,
     IMAGE_MOST = 4096,
     LATE_ROUNDS = 8,            /* so many rounds' samples find room in the image for late ones */
     SIZE_ASKED = 256,           /* samples of the image whose size is asked to learn that of one */
@@ -49,6 +50,7 @@ struct lpo_sampler_session {
     uint8_t *availability, *config, *image;
     size_t config_bytes, image_bytes;
     size_t buffer_bytes;    /* of the hardware */
+    uint32_t image_asked;   /* as asked for; 0: by the rounds */
     uint32_t image_samples; /* at most so many in an image */
     struct lpo_sampler_costs costs;
     void *host, *object;
@@ -261,7 +263,13 @@ static size_t size_of_image(struct lpo_sampler_session *s, size_t metrics, uint3
     return *result == PM_OK ? p.bytes : 0;
 }
 
-/* Interval and metrics that the sampler can keep up with. */
+double lpo_sampler_ask_core(const struct lpo_sampler_ask *ask)
+{
+    return ask->core_millionths < 1000000 ? (double)ask->core_millionths / 1e6 : 0;
+}
+
+/* Interval and metrics that the sampler can keep up with; and an interval that was not asked for is
+ * what the share of a core is enough for, as far as that is known before the first sample. */
 static void settle_cost(struct lpo_sampler_session *s, const struct lpo_sampler_ask *ask)
 {
     struct lpo_sampler_choice *c = &s->gpu.metrics;
@@ -274,14 +282,20 @@ static void settle_cost(struct lpo_sampler_session *s, const struct lpo_sampler_
         .least_ns = ask->least_ns,
         .fixed = ask->nmetrics > 0,
     };
+    double core = lpo_sampler_ask_core(ask);
+    struct lpo_sampler_pace pace;
     struct lpo_sampler_deal deal;
     int result;
 
     for (size_t i = 0; i < c->len; i++)
         bytes[i] = size_of_image(s, i + 1, SIZE_ASKED, &result) / SIZE_ASKED;
     lpo_sampler_cost_settle(&offer, &deal);
-    s->gpu.interval_ns = deal.interval_ns;
-    s->gpu.share = deal.share;
+    pace = (struct lpo_sampler_pace){ deal.interval_ns, ask->period_ns };
+    if (core > 0 && !ask->interval_ns)
+        lpo_sampler_pace_lengthen(&pace, deal.share, core);
+    s->gpu.interval_ns = pace.interval_ns;
+    s->gpu.round_ns = pace.round_ns;
+    s->gpu.share = deal.share * (double)deal.interval_ns / (double)pace.interval_ns;
     s->gpu.sample_bytes = bytes[deal.metrics - 1];
     lpo_sampler_choice_cut(s->a, c, deal.metrics);
 }
@@ -333,14 +347,14 @@ static int empty_image(struct lpo_sampler_session *s)
 }
 
 /* Room for the samples of two rounds: an image that gets full loses the last ones, of which CUPTI
- * has seen only a part, and a round may be late. CUPTI 13.0 takes no second, larger image. */
-static uint32_t samples_of_rounds(const struct lpo_sampler_session *s,
-                                  const struct lpo_sampler_ask *ask)
+ * has seen only a part, and a round may be late. CUPTI 13.0 takes no second, larger image; a longer
+ * pace (budget.h) needs none. */
+static uint32_t samples_of_rounds(const struct lpo_sampler_session *s)
 {
-    int64_t n = ask->period_ns / s->gpu.interval_ns * 2;
+    int64_t n = s->gpu.round_ns / s->gpu.interval_ns * 2;
 
-    if (ask->image_samples)
-        return ask->image_samples;
+    if (s->image_asked)
+        return s->image_asked;
     return (uint32_t)(n < IMAGE_LEAST ? IMAGE_LEAST : n > IMAGE_MOST ? IMAGE_MOST : n);
 }
 
@@ -380,7 +394,8 @@ int lpo_sampler_session_open(struct lpo_arena *a, const struct lpo_sampler_ask *
         return err ? err->code : LPO_E_MISSING;
     }
     settle_cost(s, ask);
-    s->image_samples = samples_of_rounds(s, ask);
+    s->image_asked = ask->image_samples;
+    s->image_samples = samples_of_rounds(s);
     if (configure_host(s, err) < 0 || set_config(s, err) < 0 || make_image(s, err) < 0) {
         lpo_sampler_session_destroy(s);
         return err ? err->code : LPO_E_MISSING;
@@ -438,9 +453,15 @@ int lpo_sampler_session_stop(struct lpo_sampler_session *s, struct lpo_err *err)
     return rc == PM_OK ? 0 : problem(s, "cuptiPmSamplingStop", rc, err);
 }
 
-int lpo_sampler_session_restart(struct lpo_sampler_session *s, struct lpo_err *err)
+int lpo_sampler_session_restart(struct lpo_sampler_session *s, const struct lpo_sampler_pace *pace,
+                                struct lpo_err *err)
 {
     disable(s);
+    if (pace) {
+        s->gpu.interval_ns = pace->interval_ns;
+        s->gpu.round_ns = pace->round_ns;
+        s->image_samples = samples_of_rounds(s);
+    }
     if (enable(s, err) < 0 || set_config(s, err) < 0 || make_image(s, err) < 0)
         return err ? err->code : LPO_E_MISSING;
     return lpo_sampler_session_start(s, err);

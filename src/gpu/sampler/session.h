@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpu/sampler/budget.h"
 #include "gpu/sampler/metrics.h"
 #include "util/auto.h"
 
@@ -25,6 +26,7 @@ struct lpo_sampler_ask {
     int64_t interval_ns;        /* 0: the shortest that can be kept up */
     int64_t least_ns;           /* of an interval that is chosen */
     int64_t period_ns;          /* between two rounds of decoding */
+    int64_t core_millionths;    /* of a core: what sampling may take; 0, or a whole one: no limit */
     const char *const *metrics; /* CUPTI's names; none: the usual ones */
     size_t nmetrics;
     uint32_t image_samples; /* room for decoded samples; 0: those of one round */
@@ -38,7 +40,8 @@ struct lpo_sampler_gpu {
     unsigned cupti_version;
     bool counts_clocks;       /* the interval was given in clocks … */
     uint64_t interval_clocks; /* … so many */
-    int64_t interval_ns;      /* as asked for, or as chosen */
+    int64_t interval_ns;      /* as asked for, or as chosen; now */
+    int64_t round_ns;         /* between two rounds of decoding; now */
     size_t sample_bytes;      /* what CUPTI keeps of a sample; 0: unknown */
     double share;             /* of one core, estimated; 0: unknown */
     bool has_context;         /* CUPTI wanted a CUDA context, which takes GPU memory */
@@ -57,6 +60,9 @@ int lpo_sampler_session_open(struct lpo_arena *a, const struct lpo_sampler_ask *
 void lpo_sampler_session_destroy(struct lpo_sampler_session *s); /* NULL is fine; stops it */
 LPO_AUTO_DEFINE(lpo_sampler_session);
 
+/* The share of a core that sampling may take; 0: no limit. */
+double lpo_sampler_ask_core(const struct lpo_sampler_ask *ask);
+
 const struct lpo_sampler_gpu *lpo_sampler_session_gpu(const struct lpo_sampler_session *s);
 
 const struct lpo_sampler_costs *lpo_sampler_session_costs(const struct lpo_sampler_session *s);
@@ -65,8 +71,9 @@ int lpo_sampler_session_start(struct lpo_sampler_session *s, struct lpo_err *err
 int lpo_sampler_session_stop(struct lpo_sampler_session *s, struct lpo_err *err);
 /* After an overflow: CUPTI 13.0 refuses a mere stop and start then (CUPTI_ERROR_UNKNOWN), so
  * sampling is disabled, enabled and set up again. What was not decoded yet is lost. After a failure
- * only destroy may follow. */
-int lpo_sampler_session_restart(struct lpo_sampler_session *s, struct lpo_err *err);
+ * only destroy may follow. `pace`: another one from now on; NULL: as before. */
+int lpo_sampler_session_restart(struct lpo_sampler_session *s, const struct lpo_sampler_pace *pace,
+                                struct lpo_err *err);
 
 /* Gets each sample; a negative code ends the decoding. NAN: CUPTI gave no value. */
 typedef int (*lpo_sampler_sink)(void *ctx, uint64_t start_ns, uint64_t end_ns, const double *values,

@@ -34,6 +34,7 @@ struct lpo_counters_file {
     uint64_t left;
     int64_t last_end_ns; /* of the sample before, in this block */
     int64_t last_start_ns;
+    int64_t interval_ns;
     double values[LPO_COUNTERS_METRICS_MAX];
 };
 
@@ -227,9 +228,10 @@ const struct lpo_counters_totals *lpo_counters_totals(const struct lpo_counters_
 void lpo_counters_rewind(struct lpo_counters_file *c)
 {
     lpo_native_blocks_rewind(c->blocks);
-    c->totals = (struct lpo_counters_totals){ .cpu_ns = -1, .notes = c->notes };
+    c->totals = (struct lpo_counters_totals){ .cpu_ns = -1, .wall_ns = -1, .notes = c->notes };
     c->left = 0;
     c->last_start_ns = 0;
+    c->interval_ns = c->about.interval_ns;
 }
 
 /* --- samples --- */
@@ -289,6 +291,7 @@ static bool next_in_block(struct lpo_counters_file *c, struct lpo_counters_sampl
         out->values = c->values;
         out->lost = 0;
         out->why = LPO_COUNTERS_LOST_OTHER;
+        out->interval_ns = c->interval_ns;
         c->last_start_ns = out->start_ns;
         c->totals.samples++;
         return true;
@@ -317,7 +320,8 @@ static bool take_loss(struct lpo_counters_file *c, struct lpo_cursor at,
     out->values = NULL;
     out->lost = samples < UINT64_C(1) << 48 ? samples : 0;
     out->why =
-        why <= LPO_COUNTERS_LOST_WRITE ? (enum lpo_counters_why)why : LPO_COUNTERS_LOST_OTHER;
+        why <= LPO_COUNTERS_LOST_CHANGE ? (enum lpo_counters_why)why : LPO_COUNTERS_LOST_OTHER;
+    out->interval_ns = c->interval_ns;
     c->last_start_ns = out->start_ns;
     c->totals.losses++;
     c->totals.lost += out->lost;
@@ -337,6 +341,16 @@ static void take_note(struct lpo_counters_file *c, struct lpo_cursor at)
     c->totals.nnotes++;
 }
 
+static void take_interval(struct lpo_counters_file *c, struct lpo_cursor at)
+{
+    uint64_t interval;
+
+    lpo_native_get_v(&at); /* since when: the samples that follow say so, too */
+    interval = lpo_native_get_v(&at);
+    if (!at.bad && interval > 0 && interval < (uint64_t)time_max)
+        c->interval_ns = (int64_t)interval;
+}
+
 static void take_end(struct lpo_counters_file *c, struct lpo_cursor at)
 {
     c->totals.ended = true;
@@ -347,6 +361,8 @@ static void take_end(struct lpo_counters_file *c, struct lpo_cursor at)
             return;
         if (which == LPO_COUNTERS_TOTAL_CPU_NS && value < (uint64_t)time_max)
             c->totals.cpu_ns = (int64_t)value;
+        if (which == LPO_COUNTERS_TOTAL_WALL_NS && value < (uint64_t)time_max)
+            c->totals.wall_ns = (int64_t)value;
         if (which == LPO_COUNTERS_TOTAL_ENDED_BY && value <= LPO_COUNTERS_ENDED_ERROR)
             c->totals.ended_by = (unsigned)value;
     }
@@ -373,6 +389,8 @@ bool lpo_counters_next(struct lpo_counters_file *c, struct lpo_counters_sample *
             return true;
         } else if (b.kind == LPO_COUNTERS_NOTE) {
             take_note(c, at);
+        } else if (b.kind == LPO_COUNTERS_INTERVAL) {
+            take_interval(c, at);
         } else if (b.kind == LPO_COUNTERS_END) {
             take_end(c, at);
         }

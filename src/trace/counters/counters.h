@@ -35,7 +35,8 @@ struct lpo_counters_about {
     const char *beside;   /* the stage whose program ran at the same time: "native" */
     const char *gpu_uuid; /* 32 hex digits, as fact "device.N.uuid" of a trace */
     int64_t gpu_index;    /* as CUDA numbers the GPUs that the program may see */
-    int64_t interval_ns, pid;
+    int64_t interval_ns;  /* of the first samples: it may become longer */
+    int64_t pid;
     const struct lpo_counters_metric *metrics;
     size_t nmetrics; /* at most LPO_COUNTERS_METRICS_MAX; 0: the file has no samples */
 };
@@ -48,6 +49,7 @@ struct lpo_counters_sample {
     const double *values;      /* by metric, NAN where unknown; NULL: a loss. Good until next() */
     uint64_t lost;             /* of a loss: samples, 0 where unknown */
     enum lpo_counters_why why; /* of a loss */
+    int64_t interval_ns;       /* as asked for at that time; -1 unknown */
 };
 
 /* After next() has returned false. */
@@ -60,6 +62,7 @@ struct lpo_counters_totals {
     bool ended;               /* it has an END block */
     unsigned ended_by;        /* enum lpo_counters_ended; 0: unknown */
     int64_t cpu_ns;           /* of the sampler; -1 unknown */
+    int64_t wall_ns;          /* that sampling took; -1 unknown */
     const char *const *notes; /* for people */
     size_t nnotes;            /* at most 64 are kept */
 };
