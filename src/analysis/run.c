@@ -100,6 +100,15 @@ static uint16_t device_of(const struct lpo_rundir *d, const struct lpo_trace *t,
     return UINT16_MAX;
 }
 
+/* Every walk has read the file to its end. */
+static void put_sampler_cost(struct lpo_counters_sampled *s, const struct lpo_counters_totals *t)
+{
+    struct lpo_sampled_gpu *g = &s->gpus.at[s->gpus.len - 1];
+
+    g->sampler_cpu_ns = t->cpu_ns;
+    g->sampler_wall_ns = t->wall_ns;
+}
+
 static bool lay_files(struct lpo_rundir *d, struct lpo_source *s)
 {
     struct lpo_analysis *a = s->analysis;
@@ -110,8 +119,9 @@ static bool lay_files(struct lpo_rundir *d, struct lpo_source *s)
         bool of_another = lpo_rundir_member_rank(d->counters.at[i].name) >= 0;
         uint16_t device = device_of(d, s->trace, source.about, of_another);
 
-        if (device != UINT16_MAX)
-            lpo_counters_lay_samples(a->sampled, s->trace, a->tree, device, &source);
+        if (device != UINT16_MAX &&
+            lpo_counters_lay_samples(a->sampled, s->trace, a->tree, device, &source))
+            put_sampler_cost(a->sampled, lpo_counters_totals(d->counters.at[i].file));
     }
     if (a->sampled->gpus.len)
         return true;

@@ -97,6 +97,35 @@ static void put_clock(struct lpo_record *to, const struct lpo_sampled_gpu *g)
     lpo_doc_put_flag(r, "sure", g->clock_sure);
 }
 
+/* Only where it changed: `interval_ns` says the first. */
+static void put_intervals(struct lpo_record *to, const struct lpo_sampled_gpu *g)
+{
+    struct lpo_record *list;
+
+    if (g->intervals.len < 2)
+        return;
+    list = lpo_doc_put_list(to, "intervals");
+    for (size_t i = 0; i < g->intervals.len; i++) {
+        struct lpo_record *r = lpo_doc_put_record(list, NULL);
+
+        lpo_doc_put_int(r, "from_ns", g->intervals.at[i].from_ns);
+        lpo_doc_put_int(r, "interval_ns", g->intervals.at[i].interval_ns);
+        lpo_doc_put_uint(r, "samples", g->intervals.at[i].samples);
+    }
+}
+
+static void put_sampler(struct lpo_record *to, const struct lpo_sampled_gpu *g)
+{
+    struct lpo_record *r;
+
+    if (g->sampler_cpu_ns < 0 || g->sampler_wall_ns <= 0)
+        return;
+    r = lpo_doc_put_record(to, "sampler");
+    lpo_doc_put_int(r, "cpu_ns", g->sampler_cpu_ns);
+    lpo_doc_put_int(r, "wall_ns", g->sampler_wall_ns);
+    lpo_doc_put_real(r, "core_share", (double)g->sampler_cpu_ns / (double)g->sampler_wall_ns);
+}
+
 static void put_spread(struct lpo_record *to, const char *name, const struct lpo_call_spread *s,
                        enum lpo_call_figure f)
 {
@@ -145,6 +174,8 @@ static void put_gpu(struct lpo_record *to, const struct lpo_analysis *a,
                      lpo_report_device_scope(r->arena, &a->trace->devices.at[g->device]));
     lpo_doc_put_text(r, "chip", g->chip);
     lpo_doc_put_int_if(r, "interval_ns", g->interval_ns > 0, g->interval_ns);
+    put_intervals(r, g);
+    put_sampler(r, g);
     lpo_doc_put_uint(r, "samples", g->samples);
     lpo_doc_put_uint(r, "samples_busy", g->busy);
     lpo_doc_put_uint(r, "samples_lost", g->lost);

@@ -27,6 +27,7 @@ struct sample {
     int64_t start_ns, end_ns;
     double values[METRICS];
     bool lost;
+    int64_t interval_ns;
 };
 
 /* A trace, what each of its operations moves, and the samples of it. */
@@ -102,32 +103,47 @@ static inline void range(struct world *w, const char *name, int64_t from, int64_
                                                         .kind = LPO_PUSH_POP });
 }
 
+/* One sample from `at` on; operations that ended before `first` are over. */
+static inline struct sample sample_at(const struct world *w, int64_t at, int64_t ns, size_t first)
+{
+    struct sample s = { .start_ns = at, .end_ns = at + ns, .interval_ns = ns };
+
+    for (size_t i = first; i < w->trace->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[i];
+        int64_t from = op->start_ns > s.start_ns ? op->start_ns : s.start_ns;
+        int64_t to = op->end_ns < s.end_ns ? op->end_ns : s.end_ns;
+        double length = (double)(op->end_ns - op->start_ns);
+
+        if (op->start_ns >= s.end_ns)
+            break;
+        if (to <= from)
+            continue;
+        s.values[0] += w->bytes.at[i] * (double)(to - from) / length;
+        s.values[1] += 1.5 * (double)(to - from);
+        s.values[2] += w->percent.at[i] * (double)(to - from) / (double)ns;
+    }
+    return s;
+}
+
+/* The same as sample(); from `change` on the interval is `longer`. */
+static inline void sample_paces(struct world *w, int64_t early, int64_t late, int64_t change,
+                                int64_t longer)
+{
+    size_t first = 0;
+    int64_t ns = INTERVAL;
+
+    for (int64_t at = start_ns - early; at < w->now_ns + late; at += ns) {
+        ns = at >= change ? longer : INTERVAL;
+        lpo_vec_push(&w->samples, sample_at(w, at, ns, first));
+        while (first < w->trace->gpu_ops.len && w->trace->gpu_ops.at[first].end_ns <= at - 1000000)
+            first++;
+    }
+}
+
 /* Samples of the whole time, `early` before the first operation and `late` after the last one. */
 static inline void sample(struct world *w, int64_t early, int64_t late)
 {
-    size_t first = 0;
-
-    for (int64_t at = start_ns - early; at < w->now_ns + late; at += INTERVAL) {
-        struct sample s = { .start_ns = at, .end_ns = at + INTERVAL };
-
-        for (size_t i = first; i < w->trace->gpu_ops.len; i++) {
-            const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[i];
-            int64_t from = op->start_ns > s.start_ns ? op->start_ns : s.start_ns;
-            int64_t to = op->end_ns < s.end_ns ? op->end_ns : s.end_ns;
-            double ns = (double)(op->end_ns - op->start_ns);
-
-            if (op->start_ns >= s.end_ns)
-                break;
-            if (to <= from)
-                continue;
-            s.values[0] += w->bytes.at[i] * (double)(to - from) / ns;
-            s.values[1] += 1.5 * (double)(to - from);
-            s.values[2] += w->percent.at[i] * (double)(to - from) / INTERVAL;
-        }
-        while (first < w->trace->gpu_ops.len && w->trace->gpu_ops.at[first].end_ns <= at - 1000000)
-            first++;
-        lpo_vec_push(&w->samples, s);
-    }
+    sample_paces(w, early, late, INT64_MAX, INTERVAL);
 }
 
 static inline bool next_sample(void *ctx, struct lpo_counters_sample *out)
@@ -138,8 +154,10 @@ static inline bool next_sample(void *ctx, struct lpo_counters_sample *out)
     if (w->at >= w->samples.len)
         return false;
     w->at++;
-    *out = (struct lpo_counters_sample){ s->start_ns, s->end_ns, s->lost ? NULL : s->values,
-                                         s->lost, LPO_COUNTERS_LOST_OVERFLOW };
+    *out = (struct lpo_counters_sample){
+        s->start_ns,   s->end_ns, s->lost ? NULL : s->values, s->lost, LPO_COUNTERS_LOST_OVERFLOW,
+        s->interval_ns
+    };
     return true;
 }
 
@@ -152,7 +170,10 @@ static const struct lpo_sampled_gpu *lay(struct world *w)
 {
     struct lpo_counters_metric own[METRICS];
     const struct lpo_counters_about about = {
-        .chip = "GH100", .interval_ns = INTERVAL, .metrics = own, .nmetrics = METRICS
+        .chip = "GH100",
+        .interval_ns = w->samples.len ? w->samples.at[0].interval_ns : INTERVAL,
+        .metrics = own,
+        .nmetrics = METRICS,
     };
     const struct lpo_sample_source source = { &about, next_sample, rewind_samples, w };
 

@@ -162,6 +162,94 @@ static void clock_is_found(void **state)
     end_world(&w);
 }
 
+/* The sampler made its interval eight times as long in the middle of the run: each region has the
+ * bytes that it moved, and the file's own words say which samples were which. */
+static void an_interval_that_becomes_longer(void **unused)
+{
+    const int64_t middle = start_ns + 20000000, longer = 8 * INTERVAL;
+    struct world w = new_world();
+    const struct lpo_sampled_gpu *g;
+    uint64_t bins = 0;
+    double is, want;
+
+    (void)unused;
+    steps(&w, 600);
+    sample_paces(&w, 100000, 1000000, middle, longer);
+    g = lay(&w);
+    assert_non_null(g);
+    is = given(&w, NULL, 0, &want);
+    assert_close(is, want, 1e-9);
+    assert_close(g->metrics[0].total, want, 1e-9);
+    is = given(&w, "A", 0, &want);
+    assert_close(is, want, 0.005);
+    is = given(&w, "B", 0, &want);
+    assert_close(is, want, 0.03);
+    assert_int_equal(g->interval_ns, INTERVAL);
+    assert_int_equal(g->intervals.len, 2);
+    assert_int_equal(g->intervals.at[0].interval_ns, INTERVAL);
+    assert_int_equal(g->intervals.at[1].interval_ns, longer);
+    assert_true(llabs(g->intervals.at[1].from_ns - middle) < INTERVAL);
+    assert_int_equal(g->intervals.at[0].samples + g->intervals.at[1].samples, g->samples);
+    assert_int_equal(g->intervals.at[0].samples, (20000000 + 100000) / INTERVAL);
+    /* the series over time has a sample in each bin but the last, where it may lie behind it */
+    assert_true(g->bin_ns >= longer);
+    for (size_t i = 0; i < g->bins; i++)
+        bins += g->series[i * (g->nmetrics + 1) + g->nmetrics] > 0;
+    assert_true(bins + 1 >= g->bins);
+    end_world(&w);
+}
+
+/* Where both are on one clock, samples of many steps each do not move it either. */
+static void long_samples_move_no_clock(void **unused)
+{
+    struct world w = new_world();
+    const struct lpo_sampled_gpu *g;
+    double is, want;
+
+    (void)unused;
+    for (int i = 0; i < 40; i++) {
+        steps(&w, 100);
+        w.now_ns += (int64_t)i * 104729 % 1500000;
+    }
+    sample_paces(&w, 100000, 1000000, 0, 32 * INTERVAL);
+    g = lay(&w);
+    assert_non_null(g);
+    assert_int_equal(g->interval_ns, 32 * INTERVAL);
+    assert_int_equal(g->clock_ns, 0);
+    is = given(&w, "A", 0, &want);
+    assert_close(is, want, 0.005);
+    end_world(&w);
+}
+
+/* Samples of one interval are enough for the lags: those of the first, or else of the second. */
+static const struct pace_clock_case {
+    const char *name;
+    int64_t change_ns; /* after the start */
+} pace_clock_cases[] = {
+    { "clocks differ, and the interval changes late", 120000000 },
+    { "clocks differ, and the interval changes early", 3000000 },
+};
+
+static void clock_is_found_over_intervals(void **state)
+{
+    const struct pace_clock_case *c = *state;
+    const int64_t offset = 3210000;
+    struct world w = new_world();
+    const struct lpo_sampled_gpu *g;
+
+    irregular(&w);
+    sample_paces(&w, 10000000, 10000000, start_ns + c->change_ns, 2 * INTERVAL);
+    for (size_t i = 0; i < w.samples.len; i++) {
+        w.samples.at[i].start_ns += offset;
+        w.samples.at[i].end_ns += offset;
+    }
+    g = lay(&w);
+    assert_non_null(g);
+    assert_true(g->clock_sure);
+    assert_true(llabs(g->clock_ns - offset) < 5000);
+    end_world(&w);
+}
+
 /* Equal steps fit themselves again: the clock must not be moved by a step. */
 static void rhythm_is_no_proof(void **unused)
 {
@@ -234,6 +322,27 @@ static void sampling_itself_is_taken_out(void **unused)
     end_world(&w);
 }
 
+/* A sample of twice the time moves no more by itself. */
+static void sampling_itself_is_less_at_a_longer_interval(void **unused)
+{
+    struct world w = new_world();
+    const struct lpo_sampled_gpu *g;
+    double is, want;
+
+    (void)unused;
+    w.first = LPO_COUNTER_PCIE_WRITE;
+    steps(&w, 600);
+    sample_paces(&w, 3000000, 1000000, start_ns + 20000000, 8 * INTERVAL);
+    for (size_t i = 0; i < w.samples.len; i++)
+        w.samples.at[i].values[0] += 14336;
+    g = lay(&w);
+    assert_non_null(g);
+    assert_close(g->metrics[0].baseline * INTERVAL, 14336, 1e-9);
+    is = given(&w, NULL, 0, &want);
+    assert_close(is, want, 1e-6);
+    end_world(&w);
+}
+
 /* DRAM bytes of others are not told apart by their rate: nothing is taken out. */
 static void dram_has_no_baseline(void **unused)
 {
@@ -261,9 +370,13 @@ int main(void)
     UNIT_TEST(&u, borders_are_stated);
     UNIT_TEST(&u, losses_count_as_the_rest_does);
     UNIT_ROWS(&u, clock_cases, clock_is_found);
+    UNIT_TEST(&u, an_interval_that_becomes_longer);
+    UNIT_TEST(&u, long_samples_move_no_clock);
+    UNIT_ROWS(&u, pace_clock_cases, clock_is_found_over_intervals);
     UNIT_TEST(&u, rhythm_is_no_proof);
     UNIT_TEST(&u, other_processes);
     UNIT_TEST(&u, sampling_itself_is_taken_out);
+    UNIT_TEST(&u, sampling_itself_is_less_at_a_longer_interval);
     UNIT_TEST(&u, dram_has_no_baseline);
     return unit_run(&u);
 }

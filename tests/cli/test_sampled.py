@@ -31,30 +31,37 @@ def operations() -> list[tuple[int, int]]:
     return sorted((w["start"], w["end"]) for w in lpot.Trace(TRACE).works)
 
 
-def samples(move_ns: int = 0) -> list[tuple[int, int, list[float]]]:
-    """From 1 ms before the first operation to 1 ms after the last."""
+def samples(move_ns: int = 0, change_ns: int = 1 << 62, longer: int = INTERVAL) -> list[tuple[int, int, list[float]]]:
+    """From 1 ms before the first operation to 1 ms after the last; `change_ns` after the first, samples are `longer`."""
     ops, rows, first = operations(), [], 0
-    at, end = ops[0][0] - 1_000_000, max(e for _, e in ops) + 1_000_000
+    begin = at = ops[0][0] - 1_000_000
+    end = max(e for _, e in ops) + 1_000_000
     while at < end:
-        ns = 0
+        ns, every = 0, longer if at - begin >= change_ns else INTERVAL
         while first < len(ops) and ops[first][1] <= at:
             first += 1
         for a, b in ops[first:]:
-            if a >= at + INTERVAL:
+            if a >= at + every:
                 break
-            ns += max(0, min(b, at + INTERVAL) - max(a, at))
-        rows.append((at + move_ns, at + INTERVAL + move_ns,
-                     [ns * RATE * 3 / 4, ns * RATE / 4, 50 * ns / INTERVAL, 80 * ns / INTERVAL]))
-        at += INTERVAL
+            ns += max(0, min(b, at + every) - max(a, at))
+        rows.append((at + move_ns, at + every + move_ns,
+                     [ns * RATE * 3 / 4, ns * RATE / 4, 50 * ns / every, 80 * ns / every]))
+        at += every
     return rows
 
 
-def file_of(rows, index: int = 0) -> bytes:
+def file_of(rows, index: int = 0, totals: dict[int, int] | None = None) -> bytes:
     blocks = [lpoc.preamble(), lpoc.facts({"clock": "realtime", "interval_ns": str(INTERVAL), "chip": "GH100",
                                            "device.index": str(index)}), lpoc.metrics(METRICS)]
-    for i in range(0, len(rows), 4096):
-        blocks.append(lpoc.samples(rows[i:i + 4096], [m[3] for m in METRICS]))
-    return b"".join(blocks + [lpoc.end({6: 1})])
+    begun, last = 0, rows[0][1] - rows[0][0] if rows else 0
+    for i, row in enumerate([*rows, None]):  # a block for at most 4,096 samples of one interval
+        if i - begun == 4096 or row is None or row[1] - row[0] != last:
+            blocks.append(lpoc.samples(rows[begun:i], [m[3] for m in METRICS]))
+            if row is not None and row[1] - row[0] != last:
+                last = row[1] - row[0]
+                blocks.append(lpoc.interval(row[0], last, 400 * last))
+            begun = i
+    return b"".join(blocks + [lpoc.end({6: 1, **(totals or {})})])
 
 
 class Sampled(LpoCase):
@@ -97,6 +104,30 @@ class Sampled(LpoCase):
     def test_a_run_folder(self) -> None:
         self.put(file_of(self.rows))
         self.check_sums(self.report("run"))
+
+    def test_an_interval_that_becomes_longer(self) -> None:
+        rows = samples(change_ns=50_000_000, longer=4 * INTERVAL)
+        change = next(i for i, r in enumerate(rows) if r[1] - r[0] > INTERVAL)
+        self.put(file_of(rows, totals={4: 28_000_000, 7: 1_000_000_000}))
+        report = self.report("run")
+        self.check_sums(report)
+        gpu = report["counters"]["gpus"][0]
+        self.assertEqual(gpu["interval_ns"], INTERVAL)
+        self.assertEqual(gpu["intervals"], [{"from_ns": rows[0][0], "interval_ns": INTERVAL, "samples": change},
+                                            {"from_ns": rows[change][0], "interval_ns": 4 * INTERVAL, "samples": len(rows) - change}])
+        self.assertEqual(gpu["sampler"], {"cpu_ns": 28_000_000, "wall_ns": 1_000_000_000, "core_share": 0.028})
+        text = " ".join(i.get("text", "") for s in report["sections"] if s["id"] == "counters" for i in s["items"])
+        self.assertIn(f"{len(rows):,} samples of 50 us, later 200 us", text)
+        self.assertIn("the sampler used 2.8 % of one core. To keep to pipeline.counters.core it made the interval longer: "
+                      "from 50 ms after its first sample on it is 200 us.", text)
+
+    def test_what_the_sampler_took(self) -> None:
+        self.put(file_of(self.rows, totals={4: 440_000_000, 7: 1_000_000_000}))
+        gpu = self.report("run")["counters"]["gpus"][0]
+        self.assertEqual(gpu["sampler"]["core_share"], 0.44)
+        self.assertNotIn("intervals", gpu)
+        self.put(file_of(self.rows, totals={4: 440_000_000}))  # of an lpo that did not write the time
+        self.assertNotIn("sampler", self.report("run")["counters"]["gpus"][0])
 
     def test_a_trace_and_its_samples(self) -> None:
         self.check_sums(self.report(TRACE, self.put(file_of(self.rows))))

@@ -21,7 +21,8 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Rates of one metric in samples without an operation, of the first that the file has. */
+/* Rates of one metric in samples without an operation, of the first that the file has, as they
+ * would be at the first interval. */
 static size_t idle_rates(struct lpo_layer *l, size_t metric, double *rates)
 {
     struct lpo_sample_sweep sweep = lpo_counters_sweep(&l->ops, 0);
@@ -34,7 +35,8 @@ static size_t idle_rates(struct lpo_layer *l, size_t metric, double *rates)
             continue;
         lpo_counters_sweep_to(&sweep, s.start_ns, s.end_ns);
         if (!sweep.found.len)
-            rates[count++] = s.values[metric] / (double)(s.end_ns - s.start_ns);
+            rates[count++] = s.values[metric] / (double)(s.end_ns - s.start_ns) *
+                             lpo_counters_layer_slower(l, &s);
     }
     lpo_counters_sweep_free(&sweep);
     return count;

@@ -13,6 +13,7 @@
 
 enum {
     LAGS = 200,          /* samples, each way */
+    ENOUGH = 4 * LAGS,   /* samples: from then on a correlation says something */
     COARSE = 1 << 16,    /* samples that the correlation looks at */
     STEPS = 15,          /* distances that the fine search tries */
     FINE = 12000,        /* samples with an operation that it looks at */
@@ -24,6 +25,8 @@ static const int64_t fine_step_ns = 500;
 static const int64_t longest_ns = 1000000000;
 /* No fit says it better. */
 static const int64_t shift_grain_ns = 50;
+/* Between steps of this length a parabola says it to a microsecond. */
+static const int64_t fine_enough_ns = 15000;
 /* Moved by less the answer is the same: noise of the fit. */
 static const int64_t smallest_clock_ns = 3000;
 
@@ -49,8 +52,11 @@ struct pair_series {
     float *busy, *active;
     size_t count;
     double mean_ns;
+    int64_t interval_ns; /* as asked for: one for all of them */
 };
 
+/* A lag counts samples, so all are of one interval: where another begins, those before it are
+ * enough, or it begins anew. */
 static void read_series(struct lpo_layer *l, int metric, struct pair_series *out)
 {
     struct lpo_sample_sweep sweep = lpo_counters_sweep(&l->ops, 0);
@@ -63,6 +69,13 @@ static void read_series(struct lpo_layer *l, int metric, struct pair_series *out
 
         if (!s.values || isnan(s.values[metric]))
             continue;
+        if (s.interval_ns != out->interval_ns) {
+            if (out->count > ENOUGH)
+                break;
+            out->interval_ns = s.interval_ns;
+            out->count = 0;
+            ns = 0;
+        }
         if ((double)s.end_ns + LAGS * length < (double)l->ops.first_ns)
             continue; /* long before the first operation */
         lpo_counters_sweep_to(&sweep, s.start_ns, s.end_ns);
@@ -120,18 +133,20 @@ static void find_lag(struct lpo_layer *l, const struct pair_series *p)
             g->clock_sure = false;
 }
 
-static void find_coarse(struct lpo_layer *l)
+/* Returns the interval of the samples that it looked at; too few: the first one. */
+static int64_t find_coarse(struct lpo_layer *l)
 {
     struct pair_series p = { .busy = lpo_xcalloc(COARSE, sizeof(float)),
                              .active = lpo_xcalloc(COARSE, sizeof(float)) };
 
     read_series(l, activity_of(l), &p);
-    if (p.count > 4 * LAGS && p.mean_ns < (double)longest_ns)
+    if (p.count > ENOUGH && p.mean_ns < (double)longest_ns)
         find_lag(l, &p);
     free(p.busy);
     free(p.active);
     if (l->gpu->clock_sure && l->gpu->clock_found_ns)
         l->gpu->clock_ns = l->gpu->clock_found_ns;
+    return p.count > ENOUGH && p.interval_ns > 0 ? p.interval_ns : l->gpu->interval_ns;
 }
 
 /* Normal equations for operations moved by each of STEPS distances. */
@@ -223,20 +238,45 @@ static bool best_distance(const struct search *s, size_t metric, int64_t *out, d
     return true;
 }
 
-/* Clocks that differ by less than a sample. */
-static void find_middle(struct lpo_layer *l)
+static void move_ops(struct lpo_layer *l, int64_t ns)
 {
-    struct search s = { 0 };
-    bool said = l->gpu->interval_ns > 0 && l->gpu->interval_ns <= longest_ns;
-    int64_t ns = 0, interval = said ? l->gpu->interval_ns : 50000;
-    double fit;
+    l->ops.clock_ns += ns;
+    l->ops.first_ns += ns;
+    l->ops.last_ns += ns;
+}
 
-    search_run(l, &s, interval / (STEPS / 2) + 1);
-    if (best_distance(&s, (size_t)activity_of(l), &ns, &fit) && llabs(ns) >= smallest_clock_ns) {
-        l->gpu->clock_ns += ns;
-        l->gpu->clock_found_ns += ns;
+/* Clocks that differ by less than a sample. Steps of a long sample are so long that the parabola
+ * between them is not exact, so it looks again between the two nearest ones. What the finer look
+ * cannot see is no offset. */
+static void find_middle(struct lpo_layer *l, int64_t interval_ns)
+{
+    bool said = interval_ns > 0 && interval_ns <= longest_ns;
+    int64_t step = (said ? interval_ns : 50000) / (STEPS / 2) + 1, before = 0, found = 0;
+
+    for (;; before = step, step = step / (STEPS / 2) + 1) {
+        struct search s = { 0 };
+        int64_t ns = 0;
+        double fit;
+
+        search_run(l, &s, step);
+        if (!best_distance(&s, (size_t)activity_of(l), &ns, &fit)) {
+            search_free(&s);
+            if (llabs(found) >= before)
+                break;
+            move_ops(l, -found);
+            return;
+        }
+        search_free(&s);
+        move_ops(l, ns);
+        found += ns;
+        if (step <= fine_enough_ns)
+            break;
     }
-    search_free(&s);
+    move_ops(l, -found);
+    if (llabs(found) >= smallest_clock_ns) {
+        l->gpu->clock_ns += found;
+        l->gpu->clock_found_ns += found;
+    }
 }
 
 /* The family's best metric speaks for it. */
@@ -262,21 +302,13 @@ static void find_shifts(struct lpo_layer *l)
     search_free(&s);
 }
 
-static void move_ops(struct lpo_layer *l, int64_t ns)
-{
-    l->ops.clock_ns += ns;
-    l->ops.first_ns += ns;
-    l->ops.last_ns += ns;
-}
-
 void lpo_counters_layer_clock(struct lpo_layer *l)
 {
-    int64_t coarse;
+    int64_t coarse, interval_ns = find_coarse(l);
 
-    find_coarse(l);
     coarse = l->gpu->clock_ns;
     move_ops(l, coarse);
-    find_middle(l);
+    find_middle(l, interval_ns);
     move_ops(l, l->gpu->clock_ns - coarse);
     find_shifts(l);
 }

@@ -141,6 +141,32 @@ void lpo_counters_layer_series(struct lpo_layer *l)
     g->series = lpo_xcalloc(g->bins * (l->nmetrics + 1), sizeof *g->series);
 }
 
+/* A bin shorter than the longest interval would often have no sample. */
+void lpo_counters_layer_widen_series(struct lpo_layer *l)
+{
+    struct lpo_sampled_gpu *g = l->gpu;
+    size_t width = l->nmetrics + 1, bins = 0;
+    int64_t longest = 0, together;
+
+    for (size_t i = 0; i < g->intervals.len; i++)
+        if (g->intervals.at[i].interval_ns > longest)
+            longest = g->intervals.at[i].interval_ns;
+    if (longest <= g->bin_ns)
+        return;
+    together = (longest - 1) / g->bin_ns + 1;
+    for (size_t i = 0; i < g->bins; i++) {
+        bins = i / (size_t)together;
+        for (size_t m = 0; m < width; m++) {
+            double value = g->series[i * width + m];
+
+            g->series[bins * width + m] =
+                i % (size_t)together ? g->series[bins * width + m] + value : value;
+        }
+    }
+    g->bins = bins + 1;
+    g->bin_ns *= together;
+}
+
 /* What charts show: rates, and shares as they are. */
 static const struct {
     const char *title, *unit;

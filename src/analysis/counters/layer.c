@@ -276,6 +276,14 @@ void lpo_counters_layer_close(struct lpo_layer *l)
     lpo_vec_free(&l->terms);
 }
 
+/* Each sample moves the same, so one of a longer interval moves less in its time. */
+double lpo_counters_layer_slower(const struct lpo_layer *l, const struct lpo_counters_sample *s)
+{
+    int64_t first = l->gpu->interval_ns;
+
+    return first > 0 && s->interval_ns > 0 ? (double)s->interval_ns / (double)first : 1;
+}
+
 double lpo_counters_layer_amount(const struct lpo_layer *l, const struct lpo_counters_sample *s,
                                  size_t metric)
 {
@@ -283,7 +291,7 @@ double lpo_counters_layer_amount(const struct lpo_layer *l, const struct lpo_cou
 
     if (l->source->about->metrics[metric].kind == LPO_COUNTER_SHARE)
         return v * ns;
-    return v > 0 ? fmax(0, v - l->baseline[metric] * ns) : v;
+    return v > 0 ? fmax(0, v - l->baseline[metric] * ns / lpo_counters_layer_slower(l, s)) : v;
 }
 
 void lpo_counters_layer_terms(struct lpo_layer *l, const struct lpo_sample_sweep *s,

@@ -56,7 +56,7 @@ struct lpo_layer {
     LPO_VEC(struct lpo_sampled_group) groups;
     LPO_VEC(struct lpo_sampled_unknown) unknowns;
     double *amounts;  /* per group and metric */
-    double *baseline; /* per metric: what sampling itself moves in a nanosecond */
+    double *baseline; /* per metric: what sampling itself moves in a ns, at the first interval */
     size_t nmetrics;
     size_t family_first[LPO_FAMILIES + 1]; /* into by_family */
     size_t *by_family;                     /* metrics, those of one family together */
@@ -78,12 +78,15 @@ void lpo_counters_layer_terms(struct lpo_layer *l, const struct lpo_sample_sweep
 /* The value of a metric as an amount, without what sampling itself moves; NAN: unknown. */
 double lpo_counters_layer_amount(const struct lpo_layer *l, const struct lpo_counters_sample *s,
                                  size_t metric);
+/* How many times the first interval that of this sample is. */
+double lpo_counters_layer_slower(const struct lpo_layer *l, const struct lpo_counters_sample *s);
 enum lpo_sampled_family lpo_counters_family(enum lpo_counters_meaning meaning);
 
 /* into_trace.c: the metrics of the GPU and their names; the bins over time; and at the end,
  * columns, rows and series of the trace. */
 void lpo_counters_layer_metrics(struct lpo_layer *l);
 void lpo_counters_layer_series(struct lpo_layer *l);
+void lpo_counters_layer_widen_series(struct lpo_layer *l); /* bins hold the longest interval */
 void lpo_counters_layer_put(struct lpo_layer *l);
 /* baseline.c: what sampling itself moves, from samples in which nothing ran. */
 void lpo_counters_layer_baseline(struct lpo_layer *l);

@@ -133,6 +133,21 @@ static void gather_sample(struct walk *w, const struct lpo_counters_sample *s)
     l->gpu->busy += busy;
 }
 
+static void count_interval(struct lpo_sampled_gpu *g, const struct lpo_counters_sample *s)
+{
+    struct lpo_sampled_interval *last =
+        g->intervals.len ? &g->intervals.at[g->intervals.len - 1] : NULL;
+
+    if (s->interval_ns <= 0)
+        return;
+    if ((!last || last->interval_ns != s->interval_ns) &&
+        g->intervals.len < LPO_SAMPLED_INTERVALS) {
+        lpo_vec_push(&g->intervals, (struct lpo_sampled_interval){ s->start_ns, s->interval_ns });
+        last = &g->intervals.at[g->intervals.len - 1];
+    }
+    last->samples++;
+}
+
 static void gather(struct walk *w)
 {
     struct lpo_layer *l = w->l;
@@ -141,6 +156,7 @@ static void gather(struct walk *w)
     l->source->rewind(l->source->ctx);
     while (l->source->next(l->source->ctx, &s)) {
         if (s.values && read_amounts(w, &s)) {
+            count_interval(l->gpu, &s);
             gather_sample(w, &s);
         } else if (in_span(l, &s)) {
             l->gpu->lost += s.values ? 1 : s.lost;
@@ -387,6 +403,7 @@ static void run_walks(struct walk *w)
             w->normal[f] = lpo_counters_normal_create(l->unknowns.len, family_size(l, f));
     }
     gather(w);
+    lpo_counters_layer_widen_series(l);
     if (!g->busy)
         return;
     solve(w);
@@ -435,6 +452,7 @@ static void free_gpu(struct lpo_sampled_gpu *g)
     free(g->series);
     free(g->node_calls);
     lpo_vec_free(&g->calls);
+    lpo_vec_free(&g->intervals);
     lpo_vec_free(&g->configs);
 }
 
@@ -445,7 +463,9 @@ bool lpo_counters_lay_samples(struct lpo_counters_sampled *s, struct lpo_trace *
     struct lpo_sampled_gpu gpu = { .device = device,
                                    .chip = lpo_trace_text(
                                        trace, lpo_trace_name(trace, source->about->chip)),
-                                   .interval_ns = source->about->interval_ns };
+                                   .interval_ns = source->about->interval_ns,
+                                   .sampler_cpu_ns = -1,
+                                   .sampler_wall_ns = -1 };
     struct lpo_layer l = { .trace = trace, .tree = tree, .source = source, .gpu = &gpu };
     bool any = false;
 

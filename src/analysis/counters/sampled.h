@@ -35,6 +35,7 @@ struct lpo_trace;
 enum {
     LPO_SAMPLED_BINS = 2000,     /* of the series over time */
     LPO_SAMPLED_UNKNOWNS = 1024, /* configurations with a figure of their own */
+    LPO_SAMPLED_INTERVALS = 16,  /* more are those of a damaged file */
 };
 
 /* Where samples come from: a file, or a table of a test. */
@@ -55,12 +56,13 @@ struct lpo_sampled_metric {
     const char *unit;
     enum lpo_counters_meaning meaning;
     enum lpo_counters_kind kind;
-    uint32_t column;  /* metric of the trace */
-    double total;     /* of all samples between the first and the last operation */
-    double others;    /* of it, in samples without an operation of the trace */
-    double quiet;     /* of `others`: no SM worked in the sample; the driver clears memory so */
-    double outside;   /* in samples before the first and after the last operation */
-    double baseline;  /* of a nanosecond: what sampling itself moves; it is in none of the above */
+    uint32_t column; /* metric of the trace */
+    double total;    /* of all samples between the first and the last operation */
+    double others;   /* of it, in samples without an operation of the trace */
+    double quiet;    /* of `others`: no SM worked in the sample; the driver clears memory so */
+    double outside;  /* in samples before the first and after the last operation */
+    /* of a ns, at the first interval: what sampling itself moves; it is in none of the above */
+    double baseline;
     int64_t shift_ns; /* the counter runs ahead of the operations by this */
     bool shift_sure;
     double r2, fitted; /* of the least squares; fitted is its total over the true one */
@@ -84,11 +86,21 @@ struct lpo_sampled_border {
     double bytes; /* DRAM bytes of such samples that it was given */
 };
 
+/* A sampler with a budget makes its interval longer (docs/counters.md). */
+struct lpo_sampled_interval {
+    int64_t from_ns;     /* the start of its first sample, in Unix ns */
+    int64_t interval_ns; /* as asked for */
+    uint64_t samples;
+};
+
 /* One GPU. */
 struct lpo_sampled_gpu {
     uint16_t device;         /* into devices of the trace */
     const char *chip, *host; /* copies */
-    int64_t interval_ns;
+    int64_t interval_ns;     /* of the first samples */
+    /* in the order of time, at most LPO_SAMPLED_INTERVALS; none: the samples do not say it */
+    LPO_VEC(struct lpo_sampled_interval) intervals;
+    int64_t sampler_cpu_ns, sampler_wall_ns; /* what sampling took; -1 unknown */
     uint64_t samples, busy, lost; /* all; with an operation; as the file counts its losses */
     int64_t lost_ns;
     int64_t covered_ns;     /* GPU time of operations that samples cover */

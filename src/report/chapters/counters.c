@@ -25,12 +25,23 @@ static const char *scope_of(struct lpo_doc *doc, const struct lpo_analysis *a,
     return lpo_report_device_scope(doc->arena, &a->trace->devices.at[g->device]);
 }
 
+/* "100 us", or "100 us, later 200 us". */
+static void add_intervals(struct lpo_str *s, const struct lpo_sampled_gpu *g)
+{
+    if (g->intervals.len < 2)
+        lpo_units_add_duration(s, g->interval_ns);
+    for (size_t i = 0; g->intervals.len > 1 && i < g->intervals.len; i++) {
+        lpo_str_add(s, i ? ", later " : "");
+        lpo_units_add_duration(s, g->intervals.at[i].interval_ns);
+    }
+}
+
 static void add_intro(struct lpo_doc *doc, const struct lpo_analysis *a,
                       const struct lpo_sampled_gpu *g)
 {
     LPO_STR every = { 0 }, samples = { 0 };
 
-    lpo_units_add_duration(&every, g->interval_ns);
+    add_intervals(&every, g);
     lpo_units_add_count(&samples, g->samples);
     lpo_doc_paragraph(
         doc,
@@ -40,6 +51,30 @@ static void add_intro(struct lpo_doc *doc, const struct lpo_analysis *a,
         "division is an estimate.",
         scope_of(doc, a, g), samples.at, every.at,
         g->gpu_ns > 0 ? 100 * (double)g->covered_ns / (double)g->gpu_ns : 0);
+}
+
+/* What sampling took beside the program, and what gave way for it. */
+static void add_cost(struct lpo_doc *doc, const struct lpo_analysis *a,
+                     const struct lpo_sampled_gpu *g)
+{
+    const struct lpo_sampled_interval *at = g->intervals.at;
+    LPO_STR when = { 0 }, every = { 0 };
+    double share;
+
+    if (g->sampler_cpu_ns < 0 || g->sampler_wall_ns <= 0)
+        return;
+    share = 100 * (double)g->sampler_cpu_ns / (double)g->sampler_wall_ns;
+    if (g->intervals.len < 2) {
+        lpo_doc_note(doc, LPO_NOTE_INFO, "%s: the sampler used %.1f %% of one core.",
+                     scope_of(doc, a, g), share);
+        return;
+    }
+    lpo_units_add_duration(&when, at[g->intervals.len - 1].from_ns - at[0].from_ns);
+    lpo_units_add_duration(&every, at[g->intervals.len - 1].interval_ns);
+    lpo_doc_note(doc, LPO_NOTE_INFO,
+                 "%s: the sampler used %.1f %% of one core. To keep to pipeline.counters.core it "
+                 "made the interval longer: from %s after its first sample on it is %s.",
+                 scope_of(doc, a, g), share, when.at, every.at);
 }
 
 static void add_cautions(struct lpo_doc *doc, const struct lpo_analysis *a,
@@ -173,6 +208,7 @@ void lpo_report_chapter_counters(struct lpo_doc *doc, const struct lpo_rundir *d
     lpo_doc_section(doc, "counters", "Hardware counters", 1);
     for (size_t i = 0; i < a->sampled->gpus.len; i++) {
         add_intro(doc, a, &a->sampled->gpus.at[i]);
+        add_cost(doc, a, &a->sampled->gpus.at[i]);
         add_cautions(doc, a, &a->sampled->gpus.at[i]);
     }
     lpo_report_add_region_counters(doc, a, lpo_analysis_all(a), &options)->least_rows = LEAST_ROWS;
