@@ -396,6 +396,10 @@ static const struct lpo_schema_row rows[] = {
     { "pipeline.counters.interval", LPO_S_DURATION, "null",
       "time between two samples; null: the shortest that the sampler can keep up with",
       .nullable = true },
+    { "pipeline.counters.core", LPO_S_REAL, "1",
+      "the share of one core that the sampler may take; it lengthens the interval for that. 1: no "
+      "limit",
+      .from = 0.01, .to = 1 },
     { "pipeline.counters.metrics", LPO_S_WORDS, "", "CUPTI's names; none: the usual ones" },
     { "pipeline.counters.max_mb", LPO_S_INT, "1024", "size limit of each file; sampling ends there",
       .min = 1 },

@@ -67,6 +67,41 @@ class Counters(LpoCase):
         self.assertEqual(facts["interval_ns"], "200000")
         self.assertEqual([m[0] for m in metrics], ["dram__bytes_read.sum", "lts__t_bytes.sum"])
 
+    def test_a_share_of_a_core(self) -> None:
+        self.modes = "h200,no_nvlink"
+        for words, interval in ((["pipeline.counters.core=0.03"], "1600000"), ([], "100000"), (["pipeline.counters.core=1"], "100000")):
+            with self.subTest(words):
+                self.go(*words)
+                self.assertEqual(self.samples("gpu0.lpoc")[0]["interval_ns"], interval)
+                self.assertEqual(self.stage("counters")["state"], "done")
+                os.rename(self.run_dir, self.run_dir + interval + "".join(words))
+
+    def test_a_share_of_a_core_inside_the_program(self) -> None:
+        self.modes = "h200,no_nvlink"
+        self.inside(words=["pipeline.counters.core=0.03"])
+        self.assertEqual(self.samples("gpu0.lpoc")[0]["interval_ns"], "1600000")
+
+    def test_an_interval_that_became_longer_is_a_note(self) -> None:
+        # what a sampler says at its end, word for word
+        lines = ("ready GH100, 7 metrics, every 1600 us, CUPTI 130000\\ndone samples=900 lost=12 lost_ns=200000000 cpu_ns=280000000 "
+                 "wall_ns=10000000000 rounds=30 ended_by=1 decode_ns=1 evaluate_ns=1 empty_ns=1 interval_ns=3200000 lengthened={}\\n")
+        for times in (0, 1):
+            self.go("pipeline.counters.where=inside", "pipeline.counters.core=0.03", "--", "sh", "-c",
+                    f"mkdir -p run/counters; printf '{lines.format(times)}' > run/counters/gpu0.lpoc.said", env={"CUDA_VISIBLE_DEVICES": "0"})
+            notes = self.stage("counters")["notes"]
+            self.assertIn("GPU 0 inside native: 900 samples (GH100, 7 metrics, every 1600 us, CUPTI 130000); the sampler used 2.8 % of one core", notes)
+            longer = ("GPU 0 inside native: the interval was lengthened to 3.200 ms, so that the sampler takes at most 3 % of one core "
+                      "(pipeline.counters.core)")
+            self.assertEqual(longer in notes, times > 0, notes)
+            os.rename(self.run_dir, f"{self.run_dir}-{times}")
+
+    def test_a_share_that_is_none(self) -> None:
+        for value, shown in (("0", "an integer (0)"), ("0.001", "a number (0.001)"), ("1.5", "a number (1.5)"), ("-0.03", "a number (-0.03)"),
+                             ("nan", "a number (nan)"), ("3%", "a string ('3%')"), ("null", "null")):
+            with self.subTest(value):
+                output = self.go(f"pipeline.counters.core={value}", code=2)
+                self.assertIn(f"'pipeline.counters.core' must be a number from 0.01 to 1, not {shown} (from ", output)
+
     def test_every_gpu_that_a_program_may_see(self) -> None:
         self.go("--", "sh", "-c", WAITS, "gpu1.lpoc")
         self.assertEqual(self.files(), ["gpu0.lpoc", "gpu1.lpoc"])
@@ -81,8 +116,8 @@ class Counters(LpoCase):
         self.assertEqual(self.files(), ["direct_inference-gpu0.lpoc", "gpu0.lpoc"])
         self.assertEqual(self.samples("direct_inference-gpu0.lpoc")[0]["beside"], "direct_inference")
 
-    def inside(self, *words: str, code: int = 0, env: dict[str, str] | None = None) -> str:
-        return self.go("pipeline.counters.where=inside", "--", CLIENT, self.path("counters", "gpu0.lpoc"), *words, code=code,
+    def inside(self, *client: str, code: int = 0, env: dict[str, str] | None = None, words: tuple[str, ...] | list[str] = ()) -> str:
+        return self.go("pipeline.counters.where=inside", *words, "--", CLIENT, self.path("counters", "gpu0.lpoc"), *client, code=code,
                        env={"CUDA_VISIBLE_DEVICES": "0", **(env or {})})
 
     def test_inside_the_program(self) -> None:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hardware counters sampled while the program runs as it is: counters/gpu<N>.lpoc. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "util/err.h"
 #include "util/path.h"
 #include "util/str.h"
+#include "util/units.h"
 
 enum { MAX_GPUS = 16, MAX_RUNS = 32 };
 
@@ -28,6 +30,7 @@ struct counters_settings {
     const char *enable, *where;
     struct lpo_settings_words with, metrics;
     int64_t interval_ns, max_mb;
+    double core;
 };
 
 static const struct lpo_settings_field fields[] = {
@@ -36,6 +39,7 @@ static const struct lpo_settings_field fields[] = {
     LPO_SETTING(counters_settings, with, LPO_S_WORDS, "pipeline.counters.with"),
     LPO_SETTING(counters_settings, metrics, LPO_S_WORDS, "pipeline.counters.metrics"),
     LPO_SETTING(counters_settings, interval_ns, LPO_S_DURATION, "pipeline.counters.interval"),
+    LPO_SETTING(counters_settings, core, LPO_S_REAL, "pipeline.counters.core"),
     LPO_SETTING(counters_settings, max_mb, LPO_S_INT, "pipeline.counters.max_mb"),
 };
 
@@ -115,6 +119,9 @@ static const char *const *words_of(struct lpo_stage_ctx *ctx, const struct sampl
     if (settings->interval_ns)
         lpo_run_words_add_flag(a, &words, "--interval-ns",
                                lpo_arena_printf(a, "%" PRId64, settings->interval_ns));
+    if (settings->core < 1) /* in whole numbers: a program may have a decimal comma */
+        lpo_run_words_add_flag(a, &words, "--core-millionths",
+                               lpo_arena_printf(a, "%lld", llround(settings->core * 1e6)));
     lpo_run_words_add_flag(a, &words, "--max-mb",
                            lpo_arena_printf(a, "%" PRId64, settings->max_mb));
     lpo_run_words_add_flag(a, &words, "--beside", r->stage);
@@ -258,6 +265,7 @@ static int counters_begin(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 
 static void note_result(struct lpo_stage_ctx *ctx, const struct sampled *r)
 {
+    const struct counters_settings *settings = ctx->settings;
     const struct lpo_sampling *s = &r->s;
     double share = s->wall_ns > 0 ? 100.0 * (double)s->cpu_ns / (double)s->wall_ns : 0;
 
@@ -267,6 +275,16 @@ static void note_result(struct lpo_stage_ctx *ctx, const struct sampled *r)
                               "of one core",
                               r->gpu, r->inside ? "inside" : "beside", r->stage, s->samples,
                               s->about, share);
+    if (s->lengthened) {
+        LPO_STR every = { 0 };
+
+        lpo_units_add_duration(&every, s->interval_ns);
+        lpo_run_manifest_note(
+            ctx->manifest, ctx->record,
+            "GPU %d %s %s: the interval was lengthened to %s, so that the sampler "
+            "takes at most %.4g %% of one core (pipeline.counters.core)",
+            r->gpu, r->inside ? "inside" : "beside", r->stage, every.at, 100 * settings->core);
+    }
     if (s->lost_ns > 0)
         lpo_run_manifest_note(ctx->manifest, ctx->record,
                               "GPU %d beside %s: no samples of %.3f s (about %" PRIu64

@@ -152,6 +152,10 @@ static void read_totals(struct lpo_sampling *s, const char *line)
                "done samples=%" SCNu64 " lost=%" SCNu64 " lost_ns=%" SCNd64 " cpu_ns=%" SCNd64
                " wall_ns=%" SCNd64 " rounds=%*u ended_by=%u",
                &s->samples, &s->lost, &s->lost_ns, &s->cpu_ns, &s->wall_ns, &s->ended_by) == 6;
+    line = strstr(line, " interval_ns=");
+    if (!line || sscanf(line, " interval_ns=%" SCNd64 " lengthened=%u", &s->interval_ns,
+                        &s->lengthened) != 2)
+        s->lengthened = 0;
 }
 
 static void take_line(struct lpo_sampling *s, const char *line)

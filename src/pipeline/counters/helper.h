@@ -23,7 +23,9 @@ struct lpo_sampling {
     bool done;
     uint64_t samples, lost;
     int64_t lost_ns, cpu_ns, wall_ns;
-    unsigned ended_by; /* enum lpo_counters_ended */
+    unsigned ended_by;   /* enum lpo_counters_ended */
+    int64_t interval_ns; /* at the end; 0: unknown */
+    unsigned lengthened; /* times that it became longer */
 };
 
 /* Starts it with these words after "sample-counters". `step` is the program that it runs beside:
