@@ -5,6 +5,10 @@
     counters.py known OUT.json           copies and products of known bytes, with the times of each part
     counters.py compare OUT.json F.lpoc  the sampled bytes of those parts beside the known ones
     counters.py cost LPO [ROUNDS]        four programs with and without a sampler beside them, in turns
+    counters.py decode SECONDS           a decode as a CUDA graph and copies, each in a range of its own, in turns
+    counters.py watch OUT.json F.lpoc COMMAND...
+                                         runs lpo, and reads the CPU time of its sampler from /proc from the begin of F.lpoc on
+    counters.py share FOLDER CORE        what three such runs took and found: share-core, share-default, share-named
     counters.py tensor LPO               tensor cycles of products whose FLOPs are known
     counters.py truth REPORT.json REGIONS.json
                                          sampled bytes and tensor activity beside ncu's: lpo's report of trace, samples
@@ -18,6 +22,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import re
 import statistics
@@ -29,6 +34,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "trace"))
 
 COPY_BYTES, SIZE = 1 << 30, 8192
+WIDE, LAYERS, REPLAYS, COPIES = 16384, 8, 50, 20  # 4 GiB of weights a replay: L2 keeps little of it
 MOST_OFF = 0.02
 REGION_OFF, TENSOR_OFF, KERNEL_OFF = 0.03, 0.05, 0.07
 UNITS = {"Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9}
@@ -154,6 +160,120 @@ def cost(lpo: str, rounds: int) -> int:
         print(f"cost of sampling, {name}: {off * 1e6:.2f} -> {on * 1e6:.2f} us ({100 * (on / off - 1):+.2f} %; "
               f"without it the rounds differ by {100 * spread:.2f} %)")
     return 0
+
+
+def decode(seconds: float) -> int:
+    import torch
+
+    a, b = (torch.empty(COPY_BYTES, dtype=torch.uint8, device="cuda") for _ in range(2))
+    layers = [torch.randn(WIDE, WIDE, device="cuda", dtype=torch.bfloat16) * 0.01 for _ in range(LAYERS)]
+    token = torch.randn(1, WIDE, device="cuda", dtype=torch.bfloat16)
+
+    def step():
+        h = token
+        for w in layers:
+            h = torch.nn.functional.silu(h @ w)
+        return h
+
+    step()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    end, calls = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        for name, times, what in (("decode", REPLAYS, graph.replay), ("copy", COPIES, lambda: a.copy_(b))):
+            torch.cuda.nvtx.range_push(name)
+            for _ in range(times):
+                what()
+            torch.cuda.synchronize()
+            torch.cuda.nvtx.range_pop()
+            time.sleep(0.003)
+        calls += 1
+    print(f"{calls} calls of decode and copy", flush=True)
+    return 0
+
+
+def cpu_ticks(parent: int) -> int | None:
+    """CPU time of the sampler that `parent` has started; None: there is none."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+                stat = f.read().rpartition(")")[2].split()
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                words = f.read().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        if int(stat[1]) == parent and words[1:2] == [b"sample-counters"]:
+            return int(stat[11]) + int(stat[12])
+    return None
+
+
+def watch(path: str, samples: str, *command: str) -> int:
+    readings = []
+    with subprocess.Popen(command) as child:
+        while child.poll() is None:
+            ticks = cpu_ticks(child.pid) if os.path.exists(samples) else None
+            if ticks is not None:
+                readings.append((time.monotonic(), ticks))
+            time.sleep(0.25)
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"ticks_a_second": os.sysconf("SC_CLK_TCK"), "readings": readings}, f)
+    return child.returncode
+
+
+def by_proc(folder: str, from_share: float) -> float:
+    """The share of a core from this part of the time on, by /proc."""
+    with open(folder + ".json", encoding="utf-8") as f:
+        found = json.load(f)
+    readings = found["readings"][int(len(found["readings"]) * from_share):]
+    if len(readings) < 2:
+        return math.nan
+    return (readings[-1][1] - readings[0][1]) / found["ticks_a_second"] / (readings[-1][0] - readings[0][0])
+
+
+def share(folder: str, core: str) -> int:
+    """The last half of a run must keep to the budget; bytes of a call must be those of the run without one, and the known ones."""
+    import lpoc
+
+    calls: dict[str, dict[str, float]] = {}
+    failed = False
+    for name in ("core", "default", "named"):
+        run = os.path.join(folder, "share-" + name)
+        with open(os.path.join(run, "gpu0.lpoc"), "rb") as f:
+            facts, metrics, items = lpoc.read(f.read(), check=False)
+        times = [i for i in items if i[0] == "sample"]
+        totals = next(i[1] for i in items if i[0] == "end")
+        paces = [f"{int(facts['interval_ns']) / 1e6:g} ms"]
+        paces += [f"from {(i[1] - times[0][1]) / 1e9:.1f} s on {i[2] / 1e6:g} ms (rounds of {i[3] / 1e6:g} ms)" for i in items if i[0] == "interval"]
+        lost = {why: sum(i[2] - i[1] for i in items if i[0] == "loss" and i[4] == why) / 1e9 for why in {i[4] for i in items if i[0] == "loss"}}
+        rest = by_proc(os.path.join(run, "share-" + name), 0.5)
+        print(f"{name}: {len(metrics)} metrics, {len(times)} samples in {totals[7] / 1e9:.1f} s, {'; '.join(paces)}")
+        print(f"  of one core: {100 * totals[4] / totals[7]:.2f} % by the file, {100 * by_proc(os.path.join(run, 'share-' + name), 0):.2f} % by /proc, "
+              f"{100 * rest:.2f} % in its last half; seconds lost by reason: {lost}")
+        with open(os.path.join(run, "run.json"), encoding="utf-8") as f:
+            for note in next(s for s in json.load(f)["stages"] if s["name"] == "counters")["notes"]:
+                print(" ", note)
+        if name != "default" and not rest <= 1.1 * float(core):  # a tick is 10 ms
+            failed = True
+            print("  DIFFERS: more than the budget")
+        _, rows = aggregate(os.path.join(run, "report.json"))
+        for region in ("decode", "copy"):
+            row = rows.get(region, {})
+            if not row.get("visits") or "dram_bytes_read" not in row:
+                failed = True
+                print(f"  {region}: no bytes  DIFFERS")
+                continue
+            calls.setdefault(region, {})[name] = (row["dram_bytes_read"] + row["dram_bytes_written"]) / row["visits"]
+    known = {"decode": REPLAYS * LAYERS * WIDE * WIDE * 2, "copy": COPIES * COPY_BYTES * 2}
+    for region, found in calls.items():
+        for name, got in found.items():
+            off = got / known[region] - 1
+            bad = abs(off) > MOST_OFF
+            failed |= bad
+            against = f", {100 * (got / found['default'] - 1):+.3f} % against no limit" if "default" in found else ""
+            print(f"{region}, {name}: {got:.6g} DRAM bytes a call, {known[region]:.6g} known: {100 * off:+.3f} %{against}{'  DIFFERS' if bad else ''}")
+    return int(failed)
 
 
 def tensor(lpo: str) -> int:
@@ -297,6 +417,12 @@ if __name__ == "__main__":
         sys.exit(known(words[0]))
     if command == "compare":
         sys.exit(compare(words[0], words[1]))
+    if command == "decode":
+        sys.exit(decode(float(words[0])))
+    if command == "watch":
+        sys.exit(watch(*words))
+    if command == "share":
+        sys.exit(share(*words))
     if command == "truth":
         sys.exit(truth(words[0], words[1]))
     if command == "ranges":

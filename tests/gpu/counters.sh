@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# On a GPU machine: the sampler of hardware counters. Each part takes less than a minute, truth up to 100 s.
-#   tests/gpu/counters.sh [probe] [overflow] [known] [tensor] [cost] [llama] [truth] [big]
+# On a GPU machine: the sampler of hardware counters. Each part takes less than a minute, truth and share up to 100 s.
+#   tests/gpu/counters.sh [probe] [overflow] [known] [tensor] [cost] [share] [llama] [truth] [big]
 #     probe   what sampling costs by interval, metrics and settings on an idle GPU; who is refused, and how
 #     overflow  a sampler that cannot keep up
 #     known   sampled bytes of copies and products against the known ones, through `lpo run`
 #     tensor  tensor cycles of products against their FLOPs
 #     cost    four programs with and without a sampler beside them, in turns
+#     share   a decode and copies for a minute in all: with 3 % of a core, without a limit, and with 3 % from 100 us on; the share that
+#             was taken, the interval at rest, the bytes of regions against each other and against the known ones
 #     llama   an 8-layer Llama: its trace, samples and report
 #     truth   the same Llama, sampled in one run, beside ncu: every kernel of a shorter run alone, then whole calls of regions
 #     big     a Llama of 8B parameters: what counters add to the time of stage native
@@ -16,7 +18,7 @@ OUT=${OUT:-$(mktemp -d)}
 PYTHON=${PYTHON:-python3}
 lpo=$PWD/build-portable/lpo
 work=$(mktemp -d)
-what=${*:-probe overflow known tensor cost llama truth big}
+what=${*:-probe overflow known tensor cost share llama truth big}
 log() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 
 sample() { # sample NAME word…: two seconds on an idle GPU
@@ -100,6 +102,26 @@ tensor() {
 cost() {
     log cost
     "$PYTHON" tests/gpu/counters.py cost "$lpo" 5 || echo DIFFERS
+}
+
+share() {
+    log share
+    local name core=(pipeline.counters.core=0.03) words
+    for name in core default named; do
+        case $name in
+        core) words=(24 "${core[@]}") ;;
+        default) words=(24) ;;
+        named) words=(12 "${core[@]}" pipeline.counters.interval=100us) ;;
+        esac
+        "$PYTHON" tests/gpu/counters.py watch "$work/share-$name.json" "$work/share-$name/counters/gpu0.lpoc" \
+            "$lpo" run -q "hydra.run.dir=$work/share-$name" "${only[@]}" pipeline.counters.enable=true "${words[@]:1}" \
+            -- "$PYTHON" tests/gpu/counters.py decode "${words[0]}" >"$work/share-$name.txt" 2>&1 || { tail -20 "$work/share-$name.txt"; echo DIFFERS; }
+        grep -E 'note:|calls of' "$work/share-$name.txt"
+        mkdir -p "$work/keep/share-$name"
+        cp "$work/share-$name"/{run.json,report.json} "$work/share-$name/counters/gpu0.lpoc" "$work/share-$name.json" "$work/keep/share-$name/"
+    done
+    log "share: figures"
+    "$PYTHON" tests/gpu/counters.py share "$work/keep" 0.03 || echo DIFFERS
 }
 
 llama() {
