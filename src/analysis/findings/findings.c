@@ -15,10 +15,11 @@
 /* Of rules about kernels, those with the clearer advice come first: what they claim is gone. The
  * slow rank comes before communication, of which it may be the reason. */
 static lpo_findings_rule *const rules[] = {
-    lpo_findings_idle,       lpo_findings_recomputation, lpo_findings_tail,
-    lpo_findings_occupancy,  lpo_findings_small_kernels, lpo_findings_roof,
-    lpo_findings_throttling, lpo_findings_slow_rank,     lpo_findings_communication,
-    lpo_findings_copies,     lpo_findings_cautions,
+    lpo_findings_idle,      lpo_findings_recomputation, lpo_findings_attention,
+    lpo_findings_tail,      lpo_findings_occupancy,     lpo_findings_small_kernels,
+    lpo_findings_unfused,   lpo_findings_roof,          lpo_findings_throttling,
+    lpo_findings_slow_rank, lpo_findings_communication, lpo_findings_copies,
+    lpo_findings_cautions,
 };
 
 static const char *const ids[LPO_FINDING_KINDS] = {
@@ -30,7 +31,9 @@ static const char *const ids[LPO_FINDING_KINDS] = {
     [LPO_FINDING_FIRST_CALLS] = "first-calls",
     [LPO_FINDING_COMMUNICATION] = "exposed-communication",
     [LPO_FINDING_COPIES] = "exposed-copies",
+    [LPO_FINDING_ATTENTION] = "unfused-attention",
     [LPO_FINDING_SMALL_KERNELS] = "small-kernels",
+    [LPO_FINDING_UNFUSED] = "unfused-kernels",
     [LPO_FINDING_TAIL] = "tail-effect",
     [LPO_FINDING_OCCUPANCY] = "low-occupancy",
     [LPO_FINDING_ROOF] = "far-from-roof",

@@ -36,7 +36,9 @@ enum lpo_finding_kind {
     LPO_FINDING_FIRST_CALLS,   /* code was loaded or built, or a region ran for the first time */
     LPO_FINDING_COMMUNICATION, /* nothing was computed meanwhile */
     LPO_FINDING_COPIES,        /* nothing was computed and nothing was sent meanwhile */
+    LPO_FINDING_ATTENTION,     /* scores go through memory between two products */
     LPO_FINDING_SMALL_KERNELS, /* runs of short kernels that could be one */
+    LPO_FINDING_UNFUSED,       /* the same of long ones: results go through memory */
     LPO_FINDING_TAIL,          /* the last wave of blocks leaves SMs idle */
     LPO_FINDING_OCCUPANCY,     /* few warps fit on an SM, and neither roof is near */
     LPO_FINDING_ROOF,          /* a region is far from what the hardware allows */
@@ -95,6 +97,9 @@ enum lpo_fact {
     LPO_FACT_SEQUENCE,        /* the same kernels again: how often; name: the first of them */
     LPO_FACT_SEQUENCE_NS,     /* their time, with the gaps between them */
     LPO_FACT_GPU_NS,          /* their time */
+    LPO_FACT_ATTENTIONS,      /* times that attention ran as separate kernels */
+    LPO_FACT_BETWEEN_NS,      /* their time between the two products */
+    LPO_FACT_PRODUCTS_NS,     /* the time of those */
     LPO_FACT_LIMIT_NS,        /* the least time that the hardware allows */
     LPO_FACT_STEADY,          /* both are without this many first calls */
     LPO_FACT_ROOF,            /* value: enum lpo_held */

@@ -64,9 +64,9 @@ struct lpo_findings_work {
 typedef void lpo_findings_rule(struct lpo_findings_work *w);
 
 lpo_findings_rule lpo_findings_idle, lpo_findings_communication, lpo_findings_copies,
-    lpo_findings_recomputation, lpo_findings_tail, lpo_findings_occupancy,
-    lpo_findings_small_kernels, lpo_findings_roof, lpo_findings_throttling, lpo_findings_slow_rank,
-    lpo_findings_cautions;
+    lpo_findings_recomputation, lpo_findings_tail, lpo_findings_occupancy, lpo_findings_attention,
+    lpo_findings_small_kernels, lpo_findings_unfused, lpo_findings_roof, lpo_findings_throttling,
+    lpo_findings_slow_rank, lpo_findings_cautions;
 
 /* The finding, to add evidence to; NULL where the saving is under LPO_FINDINGS_LEAST. */
 struct lpo_finding *lpo_findings_add(struct lpo_findings_work *w, enum lpo_finding_kind kind,
@@ -88,6 +88,12 @@ struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_fin
                                        const int64_t *want);
 /* What to claim: zero for each row of w->slack. The caller frees it. */
 int64_t *lpo_findings_wants(const struct lpo_findings_work *w);
+/* Rows of w->slack, stream after stream, in order of time within each. The caller frees them. */
+uint32_t *lpo_findings_by_stream(const struct lpo_findings_work *w);
+static inline bool lpo_findings_same_stream(const struct lpo_gpu_op *a, const struct lpo_gpu_op *b)
+{
+    return a->process == b->process && a->stream == b->stream;
+}
 /* `share` of what is left of a row; what rounding leaves is carried on to the next row. */
 static inline void lpo_findings_want(const struct lpo_findings_slack *s, int64_t *want, size_t row,
                                      double share, double *carry)

@@ -7,6 +7,7 @@
 #include "analysis/wall/order.h"
 #include "region/cells.h"
 #include "region/classes.h"
+#include "region/thread_rows.h"
 #include "region/tree.h"
 #include "util/xmalloc.h"
 
@@ -84,6 +85,46 @@ int64_t *lpo_findings_wants(const struct lpo_findings_work *w)
     return lpo_xcalloc(w->slack.count + 1, sizeof(int64_t));
 }
 
+static bool stream_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct lpo_findings_work *w = ctx;
+    const struct lpo_gpu_op *x = &w->trace->gpu_ops.at[w->slack.rows[a]],
+                            *y = &w->trace->gpu_ops.at[w->slack.rows[b]];
+
+    return x->process != y->process ? x->process < y->process : x->stream < y->stream;
+}
+
+uint32_t *lpo_findings_by_stream(const struct lpo_findings_work *w)
+{
+    uint32_t *rows = lpo_xrealloc(NULL, w->slack.count + 1, sizeof *rows);
+
+    for (size_t i = 0; i < w->slack.count; i++)
+        rows[i] = (uint32_t)i;
+    lpo_region_order_sort(rows, w->slack.count, stream_before, w);
+    return rows;
+}
+
+/* The innermost region with more than half of what is claimed. */
+static uint32_t where(const struct lpo_findings_work *w, const int64_t *want)
+{
+    const struct lpo_region_tree *tree = w->a->tree;
+    int64_t *sums = lpo_xcalloc(tree->nodes.len + 1, sizeof *sums), whole = 0;
+    uint32_t region;
+
+    for (size_t i = 0; i < w->slack.count; i++) {
+        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[w->slack.rows[i]];
+        int64_t ns = min64(want[i], w->slack.ns[i]);
+        uint32_t leaf = ns ? tree->places.at[lpo_region_place(tree, op)].leaf : LPO_NONE;
+
+        whole += ns;
+        if (leaf != LPO_NONE)
+            sums[leaf] += ns;
+    }
+    region = lpo_findings_main_region(tree, sums, whole);
+    free(sums);
+    return region;
+}
+
 static struct lpo_finding *estimated(struct lpo_findings_work *w, enum lpo_finding_kind kind,
                                      int64_t saving_ns)
 {
@@ -106,6 +147,8 @@ struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_fin
     for (size_t i = 0; i < s->count; i++)
         sum += min64(want[i], s->ns[i]);
     f = estimated(w, kind, min64(sum, s->most_ns - s->claimed_ns));
+    if (f)
+        f->node = where(w, want);
     for (size_t i = 0; f && i < s->count; i++)
         s->ns[i] -= min64(want[i], s->ns[i]);
     return f;

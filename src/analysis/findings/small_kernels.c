@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs of short kernels that could be one. A fused kernel takes at least as long as the longest of
- * them, so what could be saved is the others, and no more than their slack.
- * Kernels of CUDA graphs are launched together already, and their order may be the framework's
- * fusion. */
+/* Runs of kernels that could be one, short ones and long ones.
+ * Of short kernels, a fused one takes at least as long as the longest of them, so what could be
+ * saved is the others. Those of CUDA graphs are launched together already, and their order may be
+ * the framework's fusion.
+ * Long ones pass each result through memory. One with two inputs and one output moves three
+ * tensors, of which a fused kernel moves one: what could be saved is two thirds of all but the
+ * longest. */
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
@@ -10,7 +13,6 @@
 #include "analysis/fusion/fusion.h"
 #include "region/cells.h"
 #include "region/classes.h"
-#include "util/map.h"
 #include "util/str.h"
 #include "util/vec.h"
 
@@ -19,20 +21,32 @@ enum { LEAST_RUN = 3 };
 struct run {
     LPO_VEC(uint32_t) rows; /* of slack */
     uint32_t longest;       /* entry of them */
+    size_t long_ones;
 };
 
 struct totals {
+    bool are_long; /* which runs are looked for */
     uint64_t runs, kernels;
     int64_t gpu_ns, *want; /* per row of slack */
 };
 
-static bool counts(const struct lpo_findings_work *w, const struct lpo_gpu_op *op)
+/* By its own duration, never by the mean of its name. */
+static bool is_short(const struct lpo_gpu_op *op)
 {
-    return op->kind == LPO_KERNEL &&
-           !(op->flags & (LPO_GPU_OP_GRAPH | LPO_GPU_OP_WHOLE | LPO_GPU_OP_SHARE)) &&
-           /* by its own duration, never by the mean of its name */
-           lpo_trace_gpu_op_ns(op) < LPO_FINDINGS_SHORT_KERNEL_NS &&
-           lpo_fusion_class(lpo_region_cells_class(w->a->cells, op->name));
+    return lpo_trace_gpu_op_ns(op) < LPO_FINDINGS_SHORT_KERNEL_NS;
+}
+
+static bool counts(const struct lpo_findings_work *w, const struct lpo_gpu_op *op, bool are_long)
+{
+    enum lpo_region_kernel_class class = lpo_region_cells_class(w->a->cells, op->name);
+
+    if (op->kind != LPO_KERNEL || op->flags & (LPO_GPU_OP_WHOLE | LPO_GPU_OP_SHARE) ||
+        !lpo_fusion_class(class))
+        return false;
+    if (are_long) /* rows of a table come from memory in any case; what a compiler fused is done */
+        return class != LPO_CLASS_INDEXING &&
+               !lpo_str_starts(lpo_trace_text(w->trace, op->name), "triton_");
+    return is_short(op) && !(op->flags & LPO_GPU_OP_GRAPH);
 }
 
 static int64_t length(const struct lpo_findings_work *w, uint32_t row)
@@ -42,31 +56,17 @@ static int64_t length(const struct lpo_findings_work *w, uint32_t row)
 
 static void close_run(const struct lpo_findings_work *w, struct run *r, struct totals *t)
 {
-    if (r->rows.len >= LEAST_RUN) {
+    if ((t->are_long ? r->long_ones : r->rows.len) >= LEAST_RUN) {
         t->runs++;
         t->kernels += r->rows.len;
         for (size_t i = 0; i < r->rows.len; i++) {
-            t->gpu_ns += length(w, r->rows.at[i]);
-            t->want[r->rows.at[i]] = i == r->longest ? 0 : length(w, r->rows.at[i]);
+            int64_t ns = length(w, r->rows.at[i]);
+
+            t->gpu_ns += ns;
+            t->want[r->rows.at[i]] = i == r->longest ? 0 : t->are_long ? ns * 2 / 3 : ns;
         }
     }
-    r->rows.len = 0;
-    r->longest = 0;
-}
-
-struct runs {
-    LPO_VEC(struct run) list;
-    struct lpo_map_pair rows; /* by stream: a trace may have one for each kernel */
-};
-
-static struct run *run_of(struct runs *all, uint32_t stream)
-{
-    bool fresh;
-    uint32_t row = lpo_map_pair_put(&all->rows, stream, 0, &fresh);
-
-    if (fresh)
-        lpo_vec_push(&all->list, ((struct run){ 0 }));
-    return &all->list.at[row];
+    r->rows.len = r->longest = r->long_ones = 0;
 }
 
 void lpo_findings_add_compiled(const struct lpo_trace *t, struct lpo_finding *f)
@@ -84,28 +84,36 @@ void lpo_findings_add_compiled(const struct lpo_trace *t, struct lpo_finding *f)
             }
 }
 
+/* The same long kernel again works on another tensor, as in updates of one parameter after the
+ * other: no result passes from one to the next. */
+static bool goes_on(const struct lpo_gpu_op *before, const struct lpo_gpu_op *op, bool are_long)
+{
+    return lpo_findings_same_stream(before, op) && !(are_long && before->name == op->name);
+}
+
 static void find_runs(const struct lpo_findings_work *w, struct totals *total)
 {
-    struct runs all = { 0 };
+    uint32_t *rows = lpo_findings_by_stream(w);
+    const struct lpo_gpu_op *before = NULL;
+    struct run r = { 0 };
 
-    for (uint32_t i = 0; i < w->slack.count; i++) {
-        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[w->slack.rows[i]];
-        struct run *r = run_of(&all, op->stream);
+    for (size_t i = 0; i < w->slack.count; i++) {
+        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[w->slack.rows[rows[i]]];
+        bool in = counts(w, op, total->are_long);
 
-        if (!counts(w, op)) {
-            close_run(w, r, total);
+        if (!in || (before && !goes_on(before, op, total->are_long)))
+            close_run(w, &r, total);
+        before = op;
+        if (!in)
             continue;
-        }
-        lpo_vec_push(&r->rows, i);
-        if (length(w, i) > length(w, r->rows.at[r->longest]))
-            r->longest = (uint32_t)r->rows.len - 1;
+        lpo_vec_push(&r.rows, rows[i]);
+        r.long_ones += !is_short(op);
+        if (length(w, rows[i]) > length(w, r.rows.at[r.longest]))
+            r.longest = (uint32_t)r.rows.len - 1;
     }
-    for (size_t i = 0; i < all.list.len; i++) {
-        close_run(w, &all.list.at[i], total);
-        lpo_vec_free(&all.list.at[i].rows);
-    }
-    lpo_vec_free(&all.list);
-    lpo_map_pair_free(&all.rows);
+    close_run(w, &r, total);
+    lpo_vec_free(&r.rows);
+    free(rows);
 }
 
 /* The sequence with the most time, by its first kernel. */
@@ -121,19 +129,37 @@ static void add_sequence(const struct lpo_findings_work *w, struct lpo_finding *
                       (double)(all->sequences.at[0].gpu_ns + all->sequences.at[0].gap_ns));
 }
 
-void lpo_findings_small_kernels(struct lpo_findings_work *w)
+static struct lpo_finding *find(struct lpo_findings_work *w, enum lpo_finding_kind kind,
+                                bool are_long)
 {
-    struct totals total = { .want = lpo_findings_wants(w) };
+    struct totals total = { .are_long = are_long, .want = lpo_findings_wants(w) };
     struct lpo_finding *f;
 
     find_runs(w, &total);
-    f = lpo_findings_claim(w, LPO_FINDING_SMALL_KERNELS, total.want);
+    f = lpo_findings_claim(w, kind, total.want);
     if (f) {
         lpo_findings_fact(f, LPO_FACT_LAUNCHES, (double)total.kernels);
         lpo_findings_fact(f, LPO_FACT_RUNS, (double)total.runs);
         lpo_findings_fact(f, LPO_FACT_GPU_NS, (double)total.gpu_ns);
+    }
+    free(total.want);
+    return f;
+}
+
+void lpo_findings_small_kernels(struct lpo_findings_work *w)
+{
+    struct lpo_finding *f = find(w, LPO_FINDING_SMALL_KERNELS, false);
+
+    if (f) {
         add_sequence(w, f);
         lpo_findings_add_compiled(w->trace, f);
     }
-    free(total.want);
+}
+
+void lpo_findings_unfused(struct lpo_findings_work *w)
+{
+    struct lpo_finding *f = find(w, LPO_FINDING_UNFUSED, true);
+
+    if (f)
+        lpo_findings_add_compiled(w->trace, f);
 }

@@ -75,6 +75,11 @@ static const struct {
                             COUNT },
     [LPO_FACT_SEQUENCE_NS] = { "with its gaps it takes %v", NS },
     [LPO_FACT_GPU_NS] = { "GPU time %v", NS },
+    [LPO_FACT_ATTENTIONS] = { "attention ran as separate kernels %v times", COUNT },
+    [LPO_FACT_BETWEEN_NS] = { "softmax and what else stands between the two matrix products took "
+                              "%v",
+                              NS },
+    [LPO_FACT_PRODUCTS_NS] = { "the products themselves took %v", NS },
     [LPO_FACT_LIMIT_NS] = { "the hardware allows %v", NS },
     [LPO_FACT_STEADY] = { "first calls that both leave out: %v", COUNT },
     [LPO_FACT_ROOF] = { "held back by %v", BOUND },

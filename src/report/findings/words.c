@@ -47,6 +47,11 @@ static const struct {
                                     "that starts it earlier), or send less." },
     [LPO_FINDING_COPIES] = { "Copies are exposed: nothing is computed meanwhile",
                              "Copy less, or copy on another stream while the GPU computes." },
+    [LPO_FINDING_ATTENTION] = { "Attention is not fused: its scores are written to memory and "
+                                "read again",
+                                NULL }, /* fuse_attention */
+    [LPO_FINDING_UNFUSED] = { "Runs of element-wise kernels pass each result through memory",
+                              NULL }, /* fuse */
     [LPO_FINDING_SMALL_KERNELS] = { "Runs of short kernels could be one kernel each",
                                     NULL }, /* fuse */
     [LPO_FINDING_TAIL] = { "The last wave of blocks leaves part of the GPU idle",
@@ -144,6 +149,12 @@ static const char *const fuse[FRAMEWORKS] = {
     [JAX] = "Fuse them: more of the program in one jitted function, or a kernel of your own.",
     [NO_FRAMEWORK] = "Fuse them: a fused kernel of a library, or one of your own.",
 };
+static const char *const fuse_attention[FRAMEWORKS] = {
+    [TORCH] = "Use a fused kernel: scaled_dot_product_attention of PyTorch "
+              "(attn_implementation=\"sdpa\" in Transformers) or FlashAttention.",
+    [JAX] = "Use a fused kernel: jax.nn.dot_product_attention with implementation=\"cudnn\".",
+    [NO_FRAMEWORK] = "Use a fused kernel: FlashAttention, or the attention of cuDNN.",
+};
 
 static bool any_name(const struct lpo_trace *t, const char *a, const char *b)
 {
@@ -238,7 +249,7 @@ static const char *special_advice(const struct lpo_finding_words *w, const struc
     case LPO_FACT_GRAPHS:
         return "Launch less: put more of the work into CUDA graphs, or use larger batches.";
     case LPO_FACT_COMPILED:
-        if (f->kind == LPO_FINDING_SMALL_KERNELS)
+        if (f->kind == LPO_FINDING_SMALL_KERNELS || f->kind == LPO_FINDING_UNFUSED)
             return "Fuse them: look for graph breaks that keep torch.compile from it, or use a "
                    "fused kernel of a library or of your own.";
         return "Launch less: CUDA graphs (mode=\"reduce-overhead\" of torch.compile) or larger "
@@ -264,8 +275,10 @@ const char *lpo_report_finding_advice(const struct lpo_finding_words *w,
     }
     if (f->kind == LPO_FINDING_LAUNCH_BOUND)
         return launch_less[framework_of(w)];
-    if (f->kind == LPO_FINDING_SMALL_KERNELS)
+    if (f->kind == LPO_FINDING_SMALL_KERNELS || f->kind == LPO_FINDING_UNFUSED)
         return fuse[framework_of(w)];
+    if (f->kind == LPO_FINDING_ATTENTION)
+        return fuse_attention[framework_of(w)];
     return words[f->kind].advice;
 }
 
