@@ -3,23 +3,21 @@
  * sentence is made from a number of this run; nothing is said that was not measured. */
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/findings/findings.h"
 #include "analysis/limits/limits.h"
 #include "analysis/wall/steady.h"
 #include "analysis/wall/wall.h"
-#include "hydra/compose.h"
 #include "region/fold.h"
 #include "region/scope.h"
-#include "region/top_kernels.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/findings/findings.h"
 #include "report/limits/chapter_limits.h"
 #include "report/stage_results.h"
+#include "report/summary/private.h"
 #include "report/traced_facts.h"
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
@@ -27,51 +25,10 @@
 #include "util/err.h"
 #include "util/json.h"
 #include "util/str.h"
-#include "util/units.h"
 
-enum {
-    ROWS = 3, /* of each list: the page is half a page */
-    BAR = 40, /* characters */
-};
+enum { BAR = 40 /* characters */ };
 
-struct summary {
-    struct lpo_doc *doc;
-    const struct lpo_rundir *d;
-    const struct lpo_source *s;
-    const struct lpo_wall_steady *steady; /* loading and warm-up are left out: they happen once */
-    const struct lpo_region_scope *all;
-    const struct lpo_findings *findings;
-    struct lpo_region_fold *fold;
-    const struct lpo_wall_device *wall; /* of the GPU with the longest span, steady; NULL: none.
-                                           Times of several GPUs are never added */
-    bool gpu; /* some GPU time is known; else the times of the host are shown */
-};
-
-/* "12 %". All of it is said only of all of it. */
-static const char *percent(struct summary *t, int64_t part, int64_t whole)
-{
-    double value = whole > 0 ? 100.0 * (double)part / (double)whole : 0.0;
-
-    if (part < whole && value >= 99.5)
-        return "more than 99 %";
-    return lpo_arena_printf(t->doc->arena, "%.0f %%", value);
-}
-
-static const char *duration(struct summary *t, int64_t ns)
-{
-    LPO_STR s = { 0 };
-
-    lpo_units_add_duration(&s, ns);
-    return lpo_arena_strdup(t->doc->arena, s.at);
-}
-
-/* Is this line a region of the program, and neither loading nor warm-up? */
-static bool counts(const struct summary *t, const struct lpo_fold_row *r)
-{
-    return r->sum.node != LPO_NODE_OUTSIDE && !t->steady->prepares[r->sum.node];
-}
-
-static void add_what_ran(struct summary *t)
+static void add_what_ran(struct lpo_summary_page *t)
 {
     const char *program = lpo_report_run_program(t->d), *model = lpo_report_run_model(t->d);
     const char *command = lpo_report_run_command(t->d);
@@ -97,136 +54,8 @@ static void add_what_ran(struct summary *t)
     lpo_report_add_stage_endings(t->doc, t->d);
 }
 
-/* "load" and "warmup": their time on the clock where it is known, else the GPU's. */
-static void add_left_out(struct summary *t)
-{
-    LPO_AUTO(lpo_region_fold) fold = NULL;
-    LPO_STR names = { 0 };
-    int64_t host_ns = 0, gpu_ns = 0;
-
-    if (!t->steady->any)
-        return;
-    fold = lpo_region_fold_create(lpo_analysis_all(t->s->analysis), 1);
-    for (size_t i = 0; i < fold->rows.len; i++) {
-        const struct lpo_fold_row *r = &fold->rows.at[i];
-
-        if (r->depth > 0 || r->sum.node == LPO_NODE_OUTSIDE || counts(t, r))
-            continue;
-        lpo_str_addf(&names, "%s\"%s\"", names.len ? ", " : "", r->path);
-        host_ns += r->sum.visits_known ? r->sum.host_ns : 0;
-        gpu_ns += r->sum.all.ns;
-    }
-    if (names.len)
-        lpo_doc_paragraph(t->doc,
-                          "Loading and warm-up (%s: %s%s) are left out of everything below, "
-                          "because they happen only once.",
-                          names.at, duration(t, host_ns ? host_ns : gpu_ns),
-                          host_ns ? "" : " of GPU time");
-}
-
-/* Copies and memsets are GPU work as kernels are. */
-static int64_t copies_ns(const struct summary *t)
-{
-    return t->all->coverage.copies.ns + t->all->coverage.sets.ns;
-}
-
-static bool is_shown(const struct summary *t, const struct lpo_fold_row *r)
-{
-    return r->depth == 0 && counts(t, r) &&
-           (t->gpu ? r->sum.all.ns + r->sum.copies.ns : r->sum.host_ns) > 0;
-}
-
-/* Kernels outside every region, or without a launch record: what they are for is not known. */
-static void add_uncovered(struct summary *t)
-{
-    const struct lpo_coverage *c = &t->all->coverage;
-
-    if (c->outside.ns > c->total.ns / 10 && t->s->analysis->tree->nodes.len && c->adopted.ns)
-        lpo_doc_paragraph(t->doc,
-                          "- %s of the time of all kernels (%s) lies outside every marked part; %s "
-                          "of it was launched by threads without marks while one other thread was "
-                          "in a marked part (adopted).",
-                          percent(t, c->outside.ns, c->total.ns), duration(t, c->outside.ns),
-                          percent(t, c->adopted.ns, c->outside.ns));
-    else if (c->outside.ns > c->total.ns / 10 && t->s->analysis->tree->nodes.len)
-        lpo_doc_paragraph(t->doc,
-                          "- %s of the time of all kernels (%s) lies outside every marked part.",
-                          percent(t, c->outside.ns, c->total.ns), duration(t, c->outside.ns));
-    if (t->s->analysis->trace->launches.len && c->no_launch.ns > c->total.ns / 10)
-        lpo_doc_paragraph(t->doc,
-                          "- %s of the time of all kernels (%s) has no launch record, because the "
-                          "recording began late: the part that it belongs to is not known.",
-                          percent(t, c->no_launch.ns, c->total.ns), duration(t, c->no_launch.ns));
-}
-
-static int64_t shown_ns(const struct summary *t, const struct lpo_fold_row *r)
-{
-    return t->gpu ? r->sum.all.ns + r->sum.copies.ns : r->sum.host_ns;
-}
-
-/* Of the rows that were not shown yet: the one that takes longest, copies included. NULL: none. */
-static const struct lpo_fold_row *longest_part(const struct summary *t,
-                                               const struct lpo_fold_row *const *had, size_t nhad)
-{
-    const struct lpo_fold_row *best = NULL;
-
-    for (size_t i = 0; i < t->fold->rows.len; i++) {
-        const struct lpo_fold_row *r = &t->fold->rows.at[i];
-        bool fresh = is_shown(t, r) && (!best || shown_ns(t, r) > shown_ns(t, best));
-
-        for (size_t k = 0; k < nhad && fresh; k++)
-            fresh = had[k] != r;
-        if (fresh)
-            best = r;
-    }
-    return best;
-}
-
-static void add_regions(struct summary *t)
-{
-    int64_t whole = t->gpu ? t->all->coverage.total.ns + copies_ns(t) : 0;
-    const struct lpo_fold_row *shown[ROWS], *r;
-
-    for (size_t i = 0; !t->gpu && i < t->fold->rows.len; i++)
-        if (is_shown(t, &t->fold->rows.at[i]))
-            whole += t->fold->rows.at[i].sum.host_ns;
-    for (size_t n = 0; n < ROWS && (r = longest_part(t, shown, n)); n++) {
-        if (shown_ns(t, r) < whole / 100) /* "0 %" says nothing */
-            break;
-        shown[n] = r;
-        lpo_doc_paragraph(t->doc, "- The part called \"%s\" takes %s of it (%s).", r->name,
-                          percent(t, shown_ns(t, r), whole), duration(t, shown_ns(t, r)));
-    }
-    add_uncovered(t);
-}
-
-/* The class with the largest share, whichever it is. */
-static void add_classes(struct summary *t)
-{
-    static const char *const words[LPO_CLASSES] = {
-        [LPO_CLASS_GEMM] = "multiplying matrices",
-        [LPO_CLASS_ATTENTION] = "attention",
-        [LPO_CLASS_CONVOLUTION] = "convolutions",
-        [LPO_CLASS_ELEMENTWISE] = "element-wise operations",
-        [LPO_CLASS_COPY] = "kernels that move data",
-        [LPO_CLASS_COLLECTIVE] = "communication with other GPUs",
-        [LPO_CLASS_NORM] = "normalising values",
-        [LPO_CLASS_OTHER] = "kernels whose kind is not known",
-    };
-    int best = 0;
-
-    for (int i = 1; i < LPO_CLASSES; i++)
-        if (t->steady->class_ns[i] > t->steady->class_ns[best])
-            best = i;
-    if (t->steady->class_ns[best] > 0)
-        lpo_doc_paragraph(t->doc, "- By kind of kernel, the largest share (%s) is %s.",
-                          percent(t, t->steady->class_ns[best], t->steady->kernel_ns),
-                          words[best] ? words[best]
-                                      : lpo_region_class_name((enum lpo_region_kernel_class)best));
-}
-
 /* Why the GPU was idle, where one cause has more than half of it. */
-static void add_idle_cause(struct summary *t)
+static void add_idle_cause(struct lpo_summary_page *t)
 {
     const struct lpo_wall_device *d = t->wall;
     const struct lpo_trace *trace = t->s->analysis->trace;
@@ -240,9 +69,10 @@ static void add_idle_cause(struct summary *t)
         words[LPO_IDLE_QUEUED] = "the next work was launched in time: a GPU needs that long from "
                                  "one operation to the next.";
     if (d->calls.len)
-        words[LPO_IDLE_BLOCKED] = lpo_arena_printf(
-            t->doc->arena, "the program waited in a call, longest in %.80s (%s).",
-            lpo_trace_text(trace, d->calls.at[0].name), duration(t, d->calls.at[0].idle_ns));
+        words[LPO_IDLE_BLOCKED] =
+            lpo_arena_printf(t->doc->arena, "the program waited in a call, longest in %.80s (%s).",
+                             lpo_trace_text(trace, d->calls.at[0].name),
+                             lpo_summary_duration(t, d->calls.at[0].idle_ns));
     for (int c = 0; c < LPO_IDLE_CAUSES; c++) {
         int64_t ns = d->idle[c].ns;
 
@@ -250,8 +80,8 @@ static void add_idle_cause(struct summary *t)
         ns -= c == LPO_IDLE_BLOCKED ? t->findings->submitted_ns : 0;
         ns += c == LPO_IDLE_QUEUED ? t->findings->submitted_ns : 0;
         if (ns > d->idle_ns - ns && words[c])
-            lpo_doc_paragraph(t->doc, "For %s of the idle time %s", percent(t, ns, d->idle_ns),
-                              words[c]);
+            lpo_doc_paragraph(t->doc, "For %s of the idle time %s",
+                              lpo_summary_percent(t, ns, d->idle_ns), words[c]);
     }
 }
 
@@ -267,7 +97,7 @@ static void add_bar_part(struct lpo_str *bar, const char *mark, int64_t *done_ns
 }
 
 /* Where the wall time of the critical GPU went, in one bar. */
-static void add_bar(struct summary *t)
+static void add_bar(struct lpo_summary_page *t)
 {
     const struct lpo_wall_device *d = t->wall;
     LPO_STR bar = { 0 };
@@ -289,7 +119,7 @@ static bool is_said_first(enum lpo_caution_kind kind)
     return kind != LPO_CAUTION_NOISE && kind != LPO_CAUTION_OUTSIDE;
 }
 
-static void add_wall(struct summary *t)
+static void add_wall(struct lpo_summary_page *t)
 {
     const struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
 
@@ -304,12 +134,12 @@ static void add_wall(struct summary *t)
         add_idle_cause(t);
 }
 
-static void add_no_wall(struct summary *t)
+static void add_no_wall(struct lpo_summary_page *t)
 {
     lpo_doc_paragraph(t->doc, "%s", lpo_report_why_no_clock(t->s->trace));
 }
 
-static void add_speed(struct summary *t)
+static void add_speed(struct lpo_summary_page *t)
 {
     for (size_t i = 0; i < t->d->speeds.len; i++) {
         const struct lpo_json *m = t->d->speeds.at[i].metrics;
@@ -330,20 +160,6 @@ static void add_speed(struct summary *t)
     }
 }
 
-static bool any_part(const struct summary *t)
-{
-    for (size_t i = 0; i < t->fold->rows.len; i++)
-        if (is_shown(t, &t->fold->rows.at[i]))
-            return true;
-    return false;
-}
-
-/* Was anything recorded beside loading and warm-up? */
-static bool has_steady_time(const struct summary *t)
-{
-    return !t->steady->any || t->steady->cells.cells.len || any_part(t);
-}
-
 /* What of the evidence the advice needs, where that is a large part: " For 1.2 ms of it the host
  * was at model.py(3): forward.", " Pinned memory would save about 3 ms of it." */
 static const char *key_fact(const struct lpo_finding_words *w, const struct lpo_finding *f)
@@ -361,7 +177,7 @@ static const char *key_fact(const struct lpo_finding_words *w, const struct lpo_
     return "";
 }
 
-static void add_finding(struct summary *t, const struct lpo_finding *f, size_t number)
+static void add_finding(struct lpo_summary_page *t, const struct lpo_finding *f, size_t number)
 {
     const struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
 
@@ -370,11 +186,11 @@ static void add_finding(struct summary *t, const struct lpo_finding *f, size_t n
                       key_fact(&w, f), lpo_report_finding_advice(&w, f));
 }
 
-static void add_findings(struct summary *t)
+static void add_findings(struct lpo_summary_page *t)
 {
     size_t shown = 0;
 
-    for (size_t i = 0; i < t->findings->all.len && shown < ROWS; i++)
+    for (size_t i = 0; i < t->findings->all.len && shown < LPO_SUMMARY_ROWS; i++)
         if (lpo_findings_above_noise(t->findings, &t->findings->all.at[i]))
             add_finding(t, &t->findings->all.at[i], ++shown);
     if (!shown)
@@ -382,29 +198,29 @@ static void add_findings(struct summary *t)
 }
 
 /* Without a GPU nothing is known about savings: only where to look. */
-static void add_host_part(struct summary *t)
+static void add_host_part(struct lpo_summary_page *t)
 {
     const struct lpo_fold_row *best = NULL;
 
     for (size_t i = 0; i < t->fold->rows.len; i++) {
         const struct lpo_fold_row *r = &t->fold->rows.at[i];
 
-        if (counts(t, r) && r->sum.host_self_ns > (best ? best->sum.host_self_ns : 0))
+        if (lpo_summary_counts(t, r) && r->sum.host_self_ns > (best ? best->sum.host_self_ns : 0))
             best = r;
     }
     if (best)
         lpo_doc_paragraph(t->doc,
                           "Look at \"%s\": by itself it takes %s, more than any other part.",
-                          best->path, duration(t, best->sum.host_self_ns));
+                          best->path, lpo_summary_duration(t, best->sum.host_self_ns));
     lpo_doc_paragraph(t->doc, "%s", lpo_report_finding_none(t->s, t->findings));
 }
 
-static void add_advice(struct summary *t)
+static void add_advice(struct lpo_summary_page *t)
 {
     lpo_doc_section(t->doc, "todo", "What to do first", 1);
     if (!t->s)
         lpo_doc_paragraph(t->doc, "%s", lpo_report_how_to_get_a_trace(t->d));
-    else if (!has_steady_time(t))
+    else if (!lpo_summary_has_steady_time(t))
         lpo_doc_paragraph(t->doc, "Let the program do some of its real work while it is profiled, "
                                   "and mark the parts with NVTX ranges.");
     else if (t->gpu)
@@ -414,7 +230,7 @@ static void add_advice(struct summary *t)
 }
 
 /* What the numbers above rest on. */
-static void add_sureness(struct summary *t)
+static void add_sureness(struct lpo_summary_page *t)
 {
     struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
     bool measured = false, estimated = false;
@@ -443,7 +259,7 @@ static void add_sureness(struct summary *t)
                           : "It was measured once: how much repeats differ is not known.");
 }
 
-static void add_limits(struct summary *t)
+static void add_limits(struct lpo_summary_page *t)
 {
     struct lpo_err ignored = { 0 }; /* the main report shows what is wrong with the analysis */
     const struct lpo_limits *limits = lpo_analysis_limits(t->d, t->s, &ignored);
@@ -452,54 +268,19 @@ static void add_limits(struct summary *t)
         lpo_report_limits_in_words(t->doc, limits);
 }
 
-/* What several GPUs did side by side is longer than the time that passed: say so. */
-static const char *on_gpus(const struct summary *t)
-{
-    size_t n = t->steady->wall ? t->steady->wall->devices.len : 0;
-
-    return n > 1 ? lpo_arena_printf(t->doc->arena, " of %zu GPUs", n) : "";
-}
-
-static void add_time(struct summary *t)
-{
-    lpo_doc_section(t->doc, "time", "What takes the time", 1);
-    add_left_out(t);
-    if (!has_steady_time(t)) {
-        lpo_doc_paragraph(t->doc, "Nothing else was recorded, so this run does not show how the "
-                                  "real work of the program performs.");
-        return;
-    }
-    if (t->gpu && copies_ns(t))
-        lpo_doc_paragraph(t->doc,
-                          "All GPU work%s together takes %s: kernels %s, copies and memsets %s.",
-                          on_gpus(t), duration(t, t->steady->kernel_ns + copies_ns(t)),
-                          duration(t, t->steady->kernel_ns), duration(t, copies_ns(t)));
-    else if (t->gpu)
-        lpo_doc_paragraph(t->doc, "All GPU work%s together takes %s.", on_gpus(t),
-                          duration(t, t->steady->kernel_ns));
-    else if (any_part(t))
-        lpo_doc_paragraph(t->doc, "Time of the marked parts of the program on the host:");
-    else
-        lpo_doc_paragraph(t->doc, "No part of the program is marked, and no GPU operation was "
-                                  "recorded.");
-    add_regions(t);
-    if (t->gpu)
-        add_classes(t);
-}
-
-static void add_trace(struct summary *t)
+static void add_trace(struct lpo_summary_page *t)
 {
     t->steady = lpo_analysis_steady(t->s->analysis);
     t->all = t->steady->all;
     t->fold =
         lpo_region_fold_create(t->all, 1); /* "layer*" is one thing to a reader of this page */
-    t->gpu = t->all->coverage.total.ns + copies_ns(t) > 0;
+    t->gpu = t->all->coverage.total.ns + lpo_summary_copies_ns(t) > 0;
     if (t->steady->wall && t->steady->wall->devices.len)
         t->wall = &t->steady->wall->devices.at[0];
     t->findings = lpo_analysis_findings(t->d, t->s);
     if (t->wall)
         add_wall(t);
-    add_time(t);
+    lpo_summary_add_time(t);
     if (t->gpu && !t->wall)
         add_no_wall(t);
     add_limits(t);
@@ -510,7 +291,7 @@ static void add_trace(struct summary *t)
 
 struct lpo_doc *lpo_summary_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
-    struct summary t = { .doc = lpo_doc_create("summary", "Summary"), .d = d, .s = s };
+    struct lpo_summary_page t = { .doc = lpo_doc_create("summary", "Summary"), .d = d, .s = s };
 
     add_what_ran(&t);
     add_speed(&t);
