@@ -256,9 +256,10 @@ static void what_is_outside_stands_in_the_caution(void **state)
     c.evidence[0] = (struct lpo_evidence){ LPO_FACT_SHARE, 0.5, LPO_NONE };
     c.evidence[1] = (struct lpo_evidence){ LPO_FACT_OUTSIDE_OPERATOR, 0.3, op };
     c.evidence[2] = (struct lpo_evidence){ LPO_FACT_OUTSIDE_KERNEL, 0.1, kernel };
-    assert_string_equal(lpo_report_finding_caution(&w, &c),
-                        "50.0 % of the GPU time belongs to no marked region (30.0 % under "
-                        "aten::mm, 10.0 % in gemm): mark those parts of the program too.");
+    assert_string_equal(
+        lpo_report_finding_caution(&w, &c),
+        "50.0 % of the time of all kernels belongs to no marked region (30.0 % under "
+        "aten::mm, 10.0 % in gemm): mark those parts of the program too.");
 }
 
 int main(void)

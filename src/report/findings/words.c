@@ -88,12 +88,12 @@ static const struct {
     [LPO_CAUTION_NOISE] = { "Repeats of this run differ by %s, so smaller savings mean nothing." },
     [LPO_CAUTION_SHORT] = { "The recorded work spans only %s: too short for firm conclusions." },
     [LPO_CAUTION_FEW] = { "Only %s kernels were recorded: too few for firm conclusions." },
-    [LPO_CAUTION_NO_LAUNCH] = { "%s of the GPU time has no launch record, as when a capture begins "
-                                "late: "
-                                "its region and the causes around it are unknown." },
+    [LPO_CAUTION_NO_LAUNCH] = { "%s of the time of all kernels has no launch record, as when a "
+                                "capture begins late: its region and the causes around it are "
+                                "unknown." },
     [LPO_CAUTION_UNKNOWN] = { "For %s of the time the GPU was idle for a reason that this trace "
                               "does not show." },
-    [LPO_CAUTION_OUTSIDE] = { "%s of the GPU time belongs to no marked region",
+    [LPO_CAUTION_OUTSIDE] = { "%s of the time of all kernels belongs to no marked region",
                               ": mark those parts of the program too." },
     [LPO_CAUTION_LOST] = { "The profiler lost %s records." },
     [LPO_CAUTION_STACKS] = { "%s Python calls were recorded too, as with_stack does, which slows "
