@@ -64,6 +64,34 @@ class GettingReady(Summary):
         self.assertIn('("warmup", "load": 10 ms)', text)
         self.assertNotIn("short kernels", text)  # all of them were in load and warmup
 
+    def test_one_part_that_is_everything_says_what_is_inside(self) -> None:
+        """step > forward > attn 6, mlp 3, lm_head 1: the first level that says something has three parts."""
+        parts = (("attn", 0, 600), ("mlp", 600, 900), ("lm_head", 900, 1000))
+        ranges = [range_of("step", 0, 2000), range_of("forward", 1, 1999)]
+        work = []
+        for i, (name, start, end) in enumerate(parts):
+            ranges.append(range_of(name, 10 + 10 * i, 15 + 10 * i))
+            work += launch(i + 1, 11 + 10 * i, 100 + start, 100 + end)
+        text = self.of_trace(*ranges, *work)
+        self.assertIn('- The part called "step" takes 100 % of it (1 ms).\n', text)
+        self.assertRegex(text, r'- Inside it: "attn" 60 % \(600 us\), "mlp" 30 % \(300 us\), "lm\\?_head" 10 % \(100 us\)\.')
+
+    def test_what_is_inside_is_not_said_where_it_explains_little(self) -> None:
+        cases = (("it is nothing", []), ("it is a third", [range_of("part", 10, 15)]),
+                 ("it is again everything", [range_of("part", 10, 35)]))
+        for name, inner in cases:
+            with self.subTest(name=name):
+                work = [e for i in range(3) for e in launch(i + 1, 11 + 10 * i, 100 + 100 * i, 200 + 100 * i)]
+                text = self.of_trace(range_of("step", 0, 2000), *inner, *work)
+                self.assertIn('"step" takes 100 %', text)
+                self.assertNotIn("Inside it", text)
+
+    def test_two_parts_say_nothing_of_their_insides(self) -> None:
+        text = self.of_trace(range_of("a", 0, 20), range_of("b", 20, 60), range_of("part", 1, 9), range_of("other", 10, 18),
+                             *launch(1, 5, 100, 200), *launch(2, 15, 200, 300), *launch(3, 30, 300, 400))
+        self.assertIn('"a" takes 67 %', text)
+        self.assertNotIn("Inside it", text)
+
     def test_a_run_that_varies_by_141_percent_gives_no_advice(self) -> None:
         self.put("workload/direct_inference/metrics.json", {
             "samples": [{"sample": 0, "repeat": i, "total_ms": t} for i, t in enumerate((0, 100))],

@@ -167,6 +167,7 @@ class RealTraces(Summary):
 
     def test_copies_are_work(self) -> None:
         text = self.of_shared("nsys/h100_2gpu_fastvideo_infer.sqlite.gz")
+        self.assertIn("Take care: 48.4 % of the time of all kernels has no launch record", text)  # 1 % of the GPU's
         self.assertIn("All GPU work of 2 GPUs together takes 1.926 s: kernels 44.83 ms, copies and memsets 1.881 s.", text)
         self.assertIn("1. Copies are exposed: nothing is computed meanwhile: at most 940.5 ms (97.0 %) could be saved.", text)
         self.assertNotIn("pinned", text)  # the trace does not say that any memory is pageable
@@ -220,6 +221,12 @@ class RealTraces(Summary):
                 self.assertEqual((first["id"], first["basis"]), ("unfused-kernels", "estimated"))
                 self.assertGreater(first["share"], least)
                 self.assertNotIn("unfused-attention", [f["id"] for f in self.found["findings"]])
+
+    def test_the_step_of_a_profiler_is_no_answer(self) -> None:
+        """All is in ProfilerStep#6: the modules in it say where."""
+        text = self.of_shared("kineto/h100_qwen1.5-0.5b.json.gz")
+        self.assertIn('Inside it, by module: "Qwen2Attention\\_\\*" 34 % (15.55 ms), "Qwen2MLP\\_\\*" 18 % (8.043 ms), '
+                      '"Qwen2RMSNorm\\_\\*" 16 % (7.228 ms).', text)
 
     def test_tables_of_embeddings_are_not_passed_on(self) -> None:
         """Their look-ups take 16 % of all computing and stand beside kernels that could be fused."""

@@ -66,6 +66,10 @@ void lpo_report_chapter_numbers(struct lpo_doc *doc, const struct lpo_rundir *d,
 /* Time by region: one tree, and how processes, devices and ranks differ from it. */
 void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s);
+/* The view that has modules as regions (lpo_analysis_modules()); NULL: none, or it is switched off.
+ * *from: the trace it is made from. */
+const struct lpo_analysis *lpo_report_modules(const struct lpo_rundir *d,
+                                              const struct lpo_source **from);
 /* Time by module; nothing where no trace has calls of modules or Python functions. */
 void lpo_report_chapter_modules(struct lpo_doc *doc, const struct lpo_rundir *d);
 void lpo_report_put_modules(struct lpo_record *to, const struct lpo_rundir *d);

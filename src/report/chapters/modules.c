@@ -15,8 +15,8 @@
 
 enum { LEAST_ROWS = 12, MOST_ROWS = 400, SCOPE_BYTES = 4 << 20 };
 
-static const struct lpo_analysis *modules_of(const struct lpo_rundir *d,
-                                             const struct lpo_source **from)
+const struct lpo_analysis *lpo_report_modules(const struct lpo_rundir *d,
+                                              const struct lpo_source **from)
 {
     const struct lpo_source *s = lpo_rundir_source_with(d, LPO_ROLE_OPERATORS);
 
@@ -39,7 +39,7 @@ void lpo_report_chapter_modules(struct lpo_doc *doc, const struct lpo_rundir *d)
     struct lpo_table_options options = { d->fold_over == SIZE_MAX ? SIZE_MAX : 1, MOST_ROWS,
                                          .no_zeros = true };
     const struct lpo_source *s;
-    const struct lpo_analysis *a = modules_of(d, &s);
+    const struct lpo_analysis *a = lpo_report_modules(d, &s);
 
     if (!a)
         return;
@@ -55,7 +55,7 @@ void lpo_report_chapter_modules(struct lpo_doc *doc, const struct lpo_rundir *d)
 void lpo_report_put_modules(struct lpo_record *to, const struct lpo_rundir *d)
 {
     const struct lpo_source *s;
-    const struct lpo_analysis *a = modules_of(d, &s);
+    const struct lpo_analysis *a = lpo_report_modules(d, &s);
 
     if (a)
         lpo_report_put_scopes_in(lpo_doc_put_record(to, "modules"), a, true, SCOPE_BYTES);

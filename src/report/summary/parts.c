@@ -69,10 +69,14 @@ int64_t lpo_summary_copies_ns(const struct lpo_summary_page *t)
     return t->all->coverage.copies.ns + t->all->coverage.sets.ns;
 }
 
+int64_t lpo_summary_part_ns(const struct lpo_summary_page *t, const struct lpo_fold_row *r)
+{
+    return t->gpu ? r->sum.all.ns + r->sum.copies.ns : r->sum.host_ns;
+}
+
 static bool is_shown(const struct lpo_summary_page *t, const struct lpo_fold_row *r)
 {
-    return r->depth == 0 && lpo_summary_counts(t, r) &&
-           (t->gpu ? r->sum.all.ns + r->sum.copies.ns : r->sum.host_ns) > 0;
+    return r->depth == 0 && lpo_summary_counts(t, r) && lpo_summary_part_ns(t, r) > 0;
 }
 
 /* Kernels outside every region, or without a launch record: what they are for is not known. */
@@ -101,11 +105,6 @@ static void add_uncovered(struct lpo_summary_page *t)
                           lpo_summary_duration(t, c->no_launch.ns));
 }
 
-static int64_t shown_ns(const struct lpo_summary_page *t, const struct lpo_fold_row *r)
-{
-    return t->gpu ? r->sum.all.ns + r->sum.copies.ns : r->sum.host_ns;
-}
-
 /* Of the rows that were not shown yet: the one that takes longest, copies included. NULL: none. */
 static const struct lpo_fold_row *longest_part(const struct lpo_summary_page *t,
                                                const struct lpo_fold_row *const *had, size_t nhad)
@@ -114,7 +113,8 @@ static const struct lpo_fold_row *longest_part(const struct lpo_summary_page *t,
 
     for (size_t i = 0; i < t->fold->rows.len; i++) {
         const struct lpo_fold_row *r = &t->fold->rows.at[i];
-        bool fresh = is_shown(t, r) && (!best || shown_ns(t, r) > shown_ns(t, best));
+        bool fresh =
+            is_shown(t, r) && (!best || lpo_summary_part_ns(t, r) > lpo_summary_part_ns(t, best));
 
         for (size_t k = 0; k < nhad && fresh; k++)
             fresh = had[k] != r;
@@ -128,18 +128,20 @@ static void add_regions(struct lpo_summary_page *t)
 {
     int64_t whole = t->gpu ? t->all->coverage.total.ns + lpo_summary_copies_ns(t) : 0;
     const struct lpo_fold_row *shown[LPO_SUMMARY_ROWS], *r;
+    size_t n;
 
     for (size_t i = 0; !t->gpu && i < t->fold->rows.len; i++)
         if (is_shown(t, &t->fold->rows.at[i]))
             whole += t->fold->rows.at[i].sum.host_ns;
-    for (size_t n = 0; n < LPO_SUMMARY_ROWS && (r = longest_part(t, shown, n)); n++) {
-        if (shown_ns(t, r) < whole / 100) /* "0 %" says nothing */
+    for (n = 0; n < LPO_SUMMARY_ROWS && (r = longest_part(t, shown, n)); n++) {
+        if (lpo_summary_part_ns(t, r) < whole / 100) /* "0 %" says nothing */
             break;
         shown[n] = r;
         lpo_doc_paragraph(t->doc, "- The part called \"%s\" takes %s of it (%s).", r->name,
-                          lpo_summary_percent(t, shown_ns(t, r), whole),
-                          lpo_summary_duration(t, shown_ns(t, r)));
+                          lpo_summary_percent(t, lpo_summary_part_ns(t, r), whole),
+                          lpo_summary_duration(t, lpo_summary_part_ns(t, r)));
     }
+    lpo_summary_add_inside(t, n, whole);
     add_uncovered(t);
 }
 

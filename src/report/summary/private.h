@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct lpo_doc;
@@ -37,6 +38,11 @@ const char *lpo_summary_duration(const struct lpo_summary_page *t, int64_t ns);
 bool lpo_summary_counts(const struct lpo_summary_page *t, const struct lpo_fold_row *r);
 /* Copies and memsets are GPU work as kernels are. */
 int64_t lpo_summary_copies_ns(const struct lpo_summary_page *t);
+/* Time of a part: of the GPU, copies included, or of the host where no GPU time is known. */
+int64_t lpo_summary_part_ns(const struct lpo_summary_page *t, const struct lpo_fold_row *r);
+/* A line about what the largest of `parts` marked parts consists of, where it is nearly all; with
+ * none, about modules. `whole`: of what shares are shown. */
+void lpo_summary_add_inside(const struct lpo_summary_page *t, size_t parts, int64_t whole);
 /* Was anything recorded beside loading and warm-up? */
 bool lpo_summary_has_steady_time(const struct lpo_summary_page *t);
 void lpo_summary_add_time(struct lpo_summary_page *t);
