@@ -116,9 +116,23 @@ static int unknown_command(const struct lpo_app *app, const char *name)
     for (int i = 0; i < NCOMMANDS; i++)
         names[i] = commands[i]->name;
     near = lpo_str_nearest(name, names, NCOMMANDS);
-    fprintf(app->log, "lpo: unknown command '%s'%s%s%s; 'lpo -h' lists them\n", name,
-            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    fprintf(app->log, "lpo: unknown command '%s'; %s%s%s'lpo -h' lists the commands\n", name,
+            near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
     return 2;
+}
+
+/* "lpo help", "lpo help run": who knows git or docker tries these. */
+static int help(const struct lpo_app *app, const char *name)
+{
+    const struct lpo_command *c = name ? find(name) : NULL;
+
+    if (name && !c)
+        return unknown_command(app, name);
+    if (c)
+        print_command_help(app, c);
+    else
+        print_help(app);
+    return 0;
 }
 
 static bool asks_for_help(int argc, const char *const *argv)
@@ -210,11 +224,9 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
         return 2;
     }
     if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        print_help(app);
-        return 0;
-    }
-    if (strcmp(argv[1], "--version") == 0) {
+        strcmp(argv[1], "help") == 0)
+        return help(app, argc > 2 ? argv[2] : NULL);
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
         fprintf(app->out, "lpo %s\n", LPO_VERSION);
         return 0;
     }

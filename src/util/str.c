@@ -324,6 +324,22 @@ static unsigned edits(const char *a, size_t n, const char *b, size_t m)
     return prev[m];
 }
 
+/* "out" is meant by who could have written "output". Two letters are the beginning of anything. */
+static const char *only_one_beginning_with(const char *word, size_t len,
+                                           const char *const *candidates, size_t count)
+{
+    const char *found = NULL;
+
+    for (size_t i = 0; i < count && len > 2; i++) {
+        if (strncasecmp(candidates[i], word, len) != 0)
+            continue;
+        if (found)
+            return NULL;
+        found = candidates[i];
+    }
+    return found;
+}
+
 const char *lpo_str_nearest(const char *word, const char *const *candidates, size_t count)
 {
     size_t len = strlen(word);
@@ -341,5 +357,5 @@ const char *lpo_str_nearest(const char *word, const char *const *candidates, siz
             found = candidates[i];
         }
     }
-    return found;
+    return found ? found : only_one_beginning_with(word, len, candidates, count);
 }

@@ -53,5 +53,6 @@ uint64_t lpo_str_hash(const void *bytes, size_t len);
 /* Appends `word` quoted for a POSIX shell; plain words stay bare. */
 void lpo_str_add_shell(struct lpo_str *s, const char *word);
 
-/* The candidate nearest to `word` by edits, or NULL when none is near enough to suggest. */
+/* The candidate nearest to `word` by edits, else the only one that begins with it; NULL when none
+ * is near enough to suggest. */
 const char *lpo_str_nearest(const char *word, const char *const *candidates, size_t count);

@@ -43,6 +43,17 @@ class RunWords(LpoCase):
         self.assertIn("'./no-such-program' is not here or cannot be run", done.stderr)
         self.assertEqual(os.listdir(self.cwd), [])
 
+    def test_words_that_other_programs_know(self) -> None:
+        self.assertEqual(self.lpo("version").stdout, self.lpo("--version").stdout)
+        self.assertEqual(self.lpo("help").stdout, self.lpo("-h").stdout)
+        self.assertEqual(self.lpo("help", "report").stdout, self.lpo("report", "-h").stdout)
+        for words, said in ((["help", "repot"], "lpo: unknown command 'repot'; did you mean 'report'? 'lpo -h' lists the commands\n"),
+                            (["nonsense"], "lpo: unknown command 'nonsense'; 'lpo -h' lists the commands\n"),
+                            (["report", "x", "--out", "y"], "lpo report: unknown option --out; did you mean --output?\n")):
+            with self.subTest(words=words):
+                done = self.lpo(*words)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", said))
+
     def test_a_misspelt_key_is_answered_with_the_right_one(self) -> None:
         for word, said in (("pipline.nsys.enable=true", "did you mean 'pipeline.nsys.enable'?"),
                            ("run.repeat=3", "did you mean 'run.repeats'?"),

@@ -31,13 +31,16 @@ static const struct nearest_case {
     { "far away", "zebra", NULL },
     { "more than half of a short word", "xml", NULL },
     { "half of a short word", "mt", "md" },
+    { "the beginning of one", "sector", "sector_promotion" },
+    { "of two", "exp", NULL },
 };
 
 static void check_nearest(void **state)
 {
-    static const char *const words[] = { "sections", "metrics", "set", "export", "md" };
+    static const char *const words[] = { "sections", "metrics",          "set",    "export",
+                                         "md",       "sector_promotion", "exposed" };
     const struct nearest_case *c = *state;
-    const char *got = lpo_str_nearest(c->word, words, 5);
+    const char *got = lpo_str_nearest(c->word, words, sizeof words / sizeof *words);
 
     if (c->want)
         assert_string_equal(got, c->want);
