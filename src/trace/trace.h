@@ -449,7 +449,9 @@ struct lpo_trace {
     LPO_VEC(struct lpo_launch) launches;
     LPO_VEC(struct lpo_api_call) calls;
     LPO_VEC(struct lpo_python_call) python;
-    uint64_t python_unread; /* such calls that the source has and nobody asked for */
+    uint64_t python_unread;   /* such calls that the source has and nobody asked for */
+    uint64_t counted_kernels; /* of which the profiler itself counted something, one by one
+                               * (Kineto's cuda_profiler_range): the program waits for that */
     LPO_VEC(struct lpo_capture) captures;
     LPO_VEC(struct lpo_captured_launch) captured_launches; /* of each file: by graph and time */
     uint32_t captured_graphs;

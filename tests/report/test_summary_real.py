@@ -222,6 +222,22 @@ class RealTraces(Summary):
                 self.assertGreater(first["share"], least)
                 self.assertNotIn("unfused-attention", [f["id"] for f in self.found["findings"]])
 
+    def test_times_under_counters_give_no_advice(self) -> None:
+        text = self.of_shared("kineto/a100_cupti_counters.json.gz")
+        self.assertEqual([c["id"] for c in self.found["cautions"]], ["counters-recorded"])
+        self.assertIn("Take care: The profiler read hardware counters of 77 kernels, one after another", text)
+        self.assertNotIn("Look at", text)
+
+    def test_a_gpu_that_the_events_number_otherwise(self) -> None:
+        """AMD's events say device 9, the description has one GPU with the number 0."""
+        text = self.of_shared("kineto/mi300_sglang_qwen3-8b_decode_graph.json.gz")
+        self.assertIn("A program on 1 x AMD Instinct MI300X.", text)
+
+    def test_one_kernel_waits_for_nothing_that_is_known(self) -> None:
+        text = self.of_file(os.path.join(SOURCE, "tests", "data", "kineto", "a100_triton_kernel.json.gz"))
+        self.assertIn("With one GPU operation there is no time between two of them", text)
+        self.assertNotIn("waits for nothing", text)
+
     def test_the_step_of_a_profiler_is_no_answer(self) -> None:
         """All is in ProfilerStep#6: the modules in it say where."""
         text = self.of_shared("kineto/h100_qwen1.5-0.5b.json.gz")

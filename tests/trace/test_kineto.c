@@ -284,6 +284,56 @@ static void ranks_stay_apart(void **state)
     assert_int_equal(t->epoch_ns, 0);
 }
 
+/* AMD's events count CPUs as devices too. */
+static void a_device_that_is_not_described(void **state)
+{
+    static const struct {
+        const char *described, *want;
+    } files[] = {
+        { "{\"id\": 0, \"name\": \"MI300X\", \"numSms\": 304}", "MI300X" },
+        { "{\"id\": 0, \"name\": \"MI300X\"}, {\"id\": 1, \"name\": \"MI300X\"}", "MI300X" },
+        { "{\"id\": 0, \"name\": \"A\"}, {\"id\": 1, \"name\": \"B\"}", NULL },
+        { "{\"id\": 0, \"name\": \"\"}", NULL },
+        { "", NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        LPO_AUTO(lpo_trace) t = lpo_trace_create();
+        struct lpo_err err = { 0 };
+        char path[UNIT_PATH], text[1024];
+
+        snprintf(text, sizeof text, "{\"deviceProperties\": [%s], \"traceEvents\": [%s]}",
+                 files[i].described, X("kernel", "k", "0", "7", "2", "1", "\"device\": 9"));
+        unit_file(text, strlen(text), path);
+        assert_int_equal(lpo_trace_read(path, t, &err), 0);
+        unlink(path);
+        assert_int_equal(t->devices.at[0].id, 9);
+        if (files[i].want)
+            assert_string_equal(lpo_trace_text(t, t->devices.at[0].name), files[i].want);
+        else
+            assert_int_equal(t->devices.at[0].name, LPO_NONE);
+    }
+}
+
+static void counters_of_kernels_are_counted(void **state)
+{
+    static const char text[] = "{\"traceEvents\": [" X(
+        "cuda_profiler_range", "k", "0", "0", "2", "1",
+        "\"smsp__inst_executed.sum\": 3") "," X("cuda_profiler_range", "__missing__", "0", "0", "3",
+                                                "1", "\"smsp__inst_executed.sum\": 0") "]}";
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    struct lpo_err err = { 0 };
+    char path[UNIT_PATH];
+
+    (void)state;
+    unit_file(text, sizeof text - 1, path);
+    assert_int_equal(lpo_trace_read(path, t, &err), 0);
+    unlink(path);
+    assert_int_equal(t->counted_kernels, 2);
+    assert_int_equal(t->gpu_ops.len, 0);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -293,5 +343,7 @@ int main(void)
     UNIT_TEST(&u, leaves_out_what_nobody_needs);
     UNIT_TEST(&u, keeps_calls_and_python_functions);
     UNIT_TEST(&u, ranks_stay_apart);
+    UNIT_TEST(&u, a_device_that_is_not_described);
+    UNIT_TEST(&u, counters_of_kernels_are_counted);
     return unit_run(&u);
 }

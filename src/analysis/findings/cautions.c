@@ -47,6 +47,8 @@ void lpo_findings_cautions(struct lpo_findings_work *w)
     if (w->critical && python >= w->trace->gpu_ops.len && python > 0 &&
         (double)w->critical->idle[LPO_IDLE_HOST].ns > 0.05 * (double)w->critical->span_ns)
         add(w, LPO_CAUTION_STACKS, LPO_FACT_LAUNCHES, (double)python);
+    if (w->trace->counted_kernels)
+        add(w, LPO_CAUTION_COUNTED, LPO_FACT_LAUNCHES, (double)w->trace->counted_kernels);
     if (w->trace->dropped)
         add(w, LPO_CAUTION_LOST, LPO_FACT_LOST, (double)w->trace->dropped);
 }

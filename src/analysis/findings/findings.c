@@ -52,6 +52,7 @@ static const char *const caution_ids[LPO_CAUTION_KINDS] = {
     [LPO_CAUTION_OUTSIDE] = "outside-regions",
     [LPO_CAUTION_LOST] = "records-lost",
     [LPO_CAUTION_STACKS] = "python-stacks",
+    [LPO_CAUTION_COUNTED] = "counters-recorded",
 };
 
 const char *lpo_findings_id(enum lpo_finding_kind kind)

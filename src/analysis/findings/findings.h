@@ -59,6 +59,7 @@ enum lpo_caution_kind {
     LPO_CAUTION_OUTSIDE,   /* work outside every region */
     LPO_CAUTION_LOST,      /* the source lost records */
     LPO_CAUTION_STACKS,    /* Python calls were recorded, and the GPU waits for the host */
+    LPO_CAUTION_COUNTED,   /* the profiler counted something of each kernel meanwhile */
     LPO_CAUTION_KINDS
 };
 

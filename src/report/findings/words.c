@@ -98,6 +98,9 @@ static const struct {
     [LPO_CAUTION_LOST] = { "The profiler lost %s records." },
     [LPO_CAUTION_STACKS] = { "%s Python calls were recorded too, as with_stack does, which slows "
                              "the host: without that, the GPU waits for it less than here." },
+    [LPO_CAUTION_COUNTED] = { "The profiler read hardware counters of %s kernels, one after "
+                              "another, and the program waited for that: these are not the times "
+                              "of an ordinary run." },
 };
 
 static const char *keep(const struct lpo_finding_words *w, const struct lpo_str *s)
@@ -360,6 +363,17 @@ static bool is_idle(const struct lpo_source *s)
     return d->idle_ns > d->span_ns / 50;
 }
 
+/* From its start to its end a GPU operation waits for nothing. */
+static bool is_one_operation(const struct lpo_source *s, const struct lpo_findings *f)
+{
+    const struct lpo_trace *t = s->analysis->trace;
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->gpu_ops.len && n < 2; i++)
+        n += t->gpu_ops.at[i].device == f->device;
+    return n == 1;
+}
+
 const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo_findings *f)
 {
     const struct lpo_trace *t = s->analysis->trace;
@@ -377,6 +391,9 @@ const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo
                          "earlier.";
     if (f->any_device && (f->kernels_judged || f->compute_ns < f->span_ns / 2))
         return "Nothing was found that takes 2 % of the wall time and could be saved.";
+    if (f->any_device && is_one_operation(s, f))
+        return "With one GPU operation there is no time between two of them, so what the GPU waits "
+               "for is not known.";
     if (f->any_device && is_idle(s))
         return "The GPU was idle for more than 2 % of the wall time, but no single finding would "
                "save that much." KERNELS_UNKNOWN;

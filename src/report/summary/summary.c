@@ -119,15 +119,22 @@ static bool is_said_first(enum lpo_caution_kind kind)
     return kind != LPO_CAUTION_NOISE && kind != LPO_CAUTION_OUTSIDE;
 }
 
+static void add_cautions(struct lpo_summary_page *t)
+{
+    const struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
+
+    for (size_t i = 0; i < t->findings->cautions.len; i++)
+        if (is_said_first(t->findings->cautions.at[i].kind))
+            lpo_doc_paragraph(t->doc, "Take care: %s",
+                              lpo_report_finding_caution(&w, &t->findings->cautions.at[i]));
+}
+
 static void add_wall(struct lpo_summary_page *t)
 {
     const struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
 
     lpo_doc_section(t->doc, "wall", "Where the wall time went", 1);
-    for (size_t i = 0; i < t->findings->cautions.len; i++)
-        if (is_said_first(t->findings->cautions.at[i].kind))
-            lpo_doc_paragraph(t->doc, "Take care: %s",
-                              lpo_report_finding_caution(&w, &t->findings->cautions.at[i]));
+    add_cautions(t);
     lpo_doc_paragraph(t->doc, "%s", lpo_report_finding_verdict(&w));
     add_bar(t);
     if (t->wall->idle_ns > t->wall->span_ns / 20) /* extreme times: no product of them fits */
@@ -208,7 +215,8 @@ static void add_host_part(struct lpo_summary_page *t)
         if (lpo_summary_counts(t, r) && r->sum.host_self_ns > (best ? best->sum.host_self_ns : 0))
             best = r;
     }
-    if (best)
+    add_cautions(t);
+    if (best && !t->s->analysis->trace->counted_kernels)
         lpo_doc_paragraph(t->doc,
                           "Look at \"%s\": by itself it takes %s, more than any other part.",
                           best->path, lpo_summary_duration(t, best->sum.host_self_ns));

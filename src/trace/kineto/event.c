@@ -41,6 +41,7 @@ static const struct category {
     ROW("privateuse1_driver", KINETO_CALL),
     ROW("cuda_sync", KINETO_SYNC),
     ROW("fwdbwd", KINETO_FLOW),
+    ROW("cuda_profiler_range", KINETO_COUNTED),
 #undef ROW
 };
 
@@ -551,6 +552,7 @@ static int read_members(struct lpo_pull *q, unsigned wanted, bool flow, struct k
             return rc;
         if (f && f->decides && unwanted(&o, wanted)) {
             e->python = o.kind == KINETO_PYTHON;
+            e->counted = o.kind == KINETO_COUNTED;
             e->flow = o.ph == 's' || o.ph == 'f';
             return lpo_json_pull_leave(q);
         }

@@ -9,6 +9,7 @@
 #include "trace/trace.h"
 #include "util/err.h"
 #include "util/json_stream.h"
+#include "util/str.h"
 
 enum {
     MAX_VALUE = 16 << 20, /* bytes of a value that is looked into */
@@ -112,6 +113,7 @@ static int read_list(struct file *f)
         if (n.event.kind != KINETO_OTHER)
             lpo_kineto_build_add(f->build, &n.event);
         f->t->python_unread += n.event.python;
+        f->t->counted_kernels += n.event.counted;
     }
     return rc;
 }
@@ -197,26 +199,42 @@ static int read_object(struct file *f)
     return rc;
 }
 
+static bool is_alike(const struct kineto_device *a, const struct kineto_device *b)
+{
+    return lpo_streq(a->name, b->name) && a->sms == b->sms && a->memory_bytes == b->memory_bytes;
+}
+
+/* AMD's events count the CPUs too, and the description does not: a GPU that is not in it is one of
+ * those that are, and where they are alike it does not matter which. */
+static const struct kineto_device *described(const struct kineto_facts *f, int32_t id)
+{
+    for (size_t k = 0; k < f->ndevices; k++)
+        if (f->devices[k].id == id)
+            return &f->devices[k];
+    for (size_t k = 1; k < f->ndevices; k++)
+        if (!is_alike(&f->devices[0], &f->devices[k]))
+            return NULL;
+    return f->ndevices && *f->devices[0].name ? &f->devices[0] : NULL;
+}
+
 static void name_devices(struct file *f)
 {
     if (f->facts.ranks)
         lpo_trace_say_ranks(f->t, f->facts.ranks);
     for (size_t i = 0; i < f->t->devices.len; i++) {
         struct lpo_device *d = &f->t->devices.at[i];
+        const struct kineto_device *v;
 
         if (d->rank != f->facts.rank || d->name != LPO_NONE)
             continue;
-        for (size_t k = 0; k < f->facts.ndevices; k++) {
-            const struct kineto_device *v = &f->facts.devices[k];
-
-            if (v->id != d->id)
-                continue;
-            d->name = lpo_trace_name(f->t, v->name);
-            d->sms = v->sms;
-            d->cc_major = v->cc_major;
-            d->cc_minor = v->cc_minor;
-            d->memory_bytes = v->memory_bytes;
-        }
+        v = described(&f->facts, d->id);
+        if (!v)
+            continue;
+        d->name = lpo_trace_name(f->t, v->name);
+        d->sms = v->sms;
+        d->cc_major = v->cc_major;
+        d->cc_minor = v->cc_minor;
+        d->memory_bytes = v->memory_bytes;
     }
 }
 

@@ -24,12 +24,13 @@ enum kineto_kind {
     KINETO_CALL, /* runtime and driver calls */
     KINETO_OP,
     KINETO_RANGE,
-    KINETO_PYTHON, /* functions of with_stack=True */
-    KINETO_MEMORY, /* an instant: the totals of an allocator, from profile_memory=True */
-    KINETO_SYNC,   /* a stream or the host waits */
-    KINETO_FLOW,   /* one end of an arrow from a forward operator to its backward operator */
-    KINETO_META,   /* names of processes and threads */
-    KINETO_BAD,    /* one of ours, but without a time that can be read */
+    KINETO_PYTHON,  /* functions of with_stack=True */
+    KINETO_MEMORY,  /* an instant: the totals of an allocator, from profile_memory=True */
+    KINETO_SYNC,    /* a stream or the host waits */
+    KINETO_FLOW,    /* one end of an arrow from a forward operator to its backward operator */
+    KINETO_COUNTED, /* counters of one kernel, of which only the number is kept */
+    KINETO_META,    /* names of processes and threads */
+    KINETO_BAD,     /* one of ours, but without a time that can be read */
 };
 
 #define KINETO_BIT(kind) (1u << (kind))
@@ -44,6 +45,7 @@ struct kineto_id {
 struct kineto_event {
     enum kineto_kind kind;
     bool python;     /* of KINETO_OTHER: a Python function, which nobody asked for */
+    bool counted;    /* of KINETO_OTHER: counters of one kernel */
     bool flow;       /* of KINETO_OTHER: one end of some arrow */
     bool flow_end;   /* of KINETO_FLOW: the arrow ends here */
     int64_t flow_id; /* the same at both ends */
