@@ -102,20 +102,6 @@ static uint32_t entered_at(struct sweep *s, const struct lpo_range *r, int64_t e
     return lpo_region_node(s->tree, node, r->name, r->domain, r->kind);
 }
 
-static void count_visit(struct lpo_region_tree *tree, uint32_t row, const struct lpo_range *r,
-                        int64_t end_ns)
-{
-    struct lpo_visits *v = &tree->visits.at[row];
-
-    v->count++;
-    v->host_ns = lpo_ns_add(v->host_ns, end_ns - r->start_ns);
-    lpo_region_first_visit(v, r->thread, r->start_ns, end_ns);
-    if (r->flags & LPO_RANGE_OPEN) {
-        v->open++;
-        tree->open++;
-    }
-}
-
 static void enter(struct sweep *s, const struct lpo_range *r, uint16_t process, int64_t end_ns)
 {
     struct lpo_region_tree *tree = s->tree;
@@ -135,7 +121,7 @@ static void enter(struct sweep *s, const struct lpo_range *r, uint16_t process, 
     o.visits = lpo_region_visits_of(tree, o.entered, process);
     o.path = s->outliving || (size_t)around + 1 != s->depth ? LPO_NONE : o.entered;
     o.outlives = s->depth && end_ns > s->stack[s->depth - 1].end_ns;
-    count_visit(tree, o.visits, r, end_ns);
+    lpo_region_count_visit(tree, o.visits, r, end_ns);
     if (around >= 0) {
         int64_t outer_ns = s->stack[around].end_ns;
 

@@ -7,7 +7,6 @@
 #include "region/thread_rows.h"
 #include "region/tree.h"
 #include "util/budget.h"
-#include "util/checked.h"
 
 /* A region with ranges open now. All of them began before, so only the last end matters. */
 struct active {
@@ -72,15 +71,8 @@ static uint32_t visit(struct lpo_region_tree *tree, const struct lpo_range *r, u
 {
     uint32_t node = lpo_region_node(tree, LPO_NONE, r->name, r->domain, LPO_START_END);
     uint32_t row = lpo_region_visits_of(tree, node, process);
-    struct lpo_visits *v = &tree->visits.at[row];
 
-    v->count++;
-    v->host_ns = lpo_ns_add(v->host_ns, end_ns - r->start_ns);
-    lpo_region_first_visit(v, r->thread, r->start_ns, end_ns);
-    if (r->flags & LPO_RANGE_OPEN) {
-        v->open++;
-        tree->open++;
-    }
+    lpo_region_count_visit(tree, row, r, end_ns);
     return node;
 }
 

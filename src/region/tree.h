@@ -144,8 +144,9 @@ uint32_t lpo_region_visits_of(struct lpo_region_tree *tree, uint32_t node, uint1
 /* The same where it exists; NULL: that process never entered it. */
 struct lpo_visits *lpo_region_visits_find(const struct lpo_region_tree *tree, uint32_t node,
                                           uint16_t process);
-/* A visit of a row: the first one is kept. */
-void lpo_region_first_visit(struct lpo_visits *v, uint32_t thread, int64_t start_ns,
+/* A visit of a row: counted, and the first one is kept. `end_ns` is that of the process for a range
+ * that was never closed. */
+void lpo_region_count_visit(struct lpo_region_tree *tree, uint32_t row, const struct lpo_range *r,
                             int64_t end_ns);
 /* After all visits: the GPU time of the first ones. */
 void lpo_region_first_visits_sum(struct lpo_region_tree *tree);
