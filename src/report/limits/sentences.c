@@ -147,7 +147,7 @@ void lpo_report_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
     if (evidence.len)
         lpo_doc_paragraph(doc,
                           "The largest part of that difference is in \"%s\" (%.4g ms), which is "
-                          "limited by %s: %s.",
+                          "limited by %s (%s).",
                           worst->path, worst->saving_ns.value / 1e6,
                           lpo_report_limits_bound(worst->held), lpo_str_text(&evidence));
 }
