@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "region/links.h"
+#include "util/search.h"
 #include "util/xmalloc.h"
 
 /* A range that ends later than all before it of its thread; what lies in it needs no look. */
@@ -50,22 +51,23 @@ static void find_alone(struct work *w, uint32_t thread)
     }
 }
 
+/* Of a launch: is it of an earlier process, or does it begin before the stretch? */
+static bool is_before(const struct lpo_trace *t, uint32_t launch, uint16_t process,
+                      int64_t start_ns)
+{
+    const struct lpo_launch *l = &t->launches.at[launch];
+    uint16_t of = t->threads.at[l->thread].process;
+
+    return of < process || (of == process && l->start_ns < start_ns);
+}
+
 /* Does one of the launches, which are in order, begin in it? */
 static bool any_begins_in(const struct work *w, const struct cover *c)
 {
     uint16_t own = w->t->threads.at[c->thread].process;
     size_t low = 0, high = w->alone.len;
 
-    while (low < high) { /* the first of its process that does not begin before it */
-        size_t mid = low + (high - low) / 2;
-        const struct lpo_launch *l = &w->t->launches.at[w->alone.at[mid]];
-        uint16_t of = w->t->threads.at[l->thread].process;
-
-        if (of < own || (of == own && l->start_ns < c->start_ns))
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    lpo_search(low, high, i, is_before(w->t, w->alone.at[i], own, c->start_ns));
     if (low == w->alone.len)
         return false;
     return w->t->threads.at[w->t->launches.at[w->alone.at[low]].thread].process == own &&

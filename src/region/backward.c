@@ -6,6 +6,7 @@
 
 #include "region/thread_rows.h"
 #include "util/map.h"
+#include "util/search.h"
 #include "util/xmalloc.h"
 
 /* What an operator or a Python function is here. */
@@ -169,14 +170,7 @@ static uint32_t forward_by_arrow(const struct work *w, uint32_t op)
 
     if (!w->arrow_ends || !w->arrow_ends[op])
         return LPO_NONE;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        if (w->t->op_links.at[middle].backward < op)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    lpo_search(from, to, middle, w->t->op_links.at[middle].backward < op);
     return w->t->op_links.at[from].forward;
 }
 

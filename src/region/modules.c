@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "region/thread_rows.h"
+#include "util/search.h"
 #include "util/xmalloc.h"
 
 /* 28 bytes each; the events themselves take 24. */
@@ -94,14 +95,7 @@ static bool launched(const struct work *w, const struct lpo_python_call *c)
 
     if (!w->any_launch)
         return true;
-    while (from < to) { /* the first launch that does not begin before the call */
-        size_t middle = from + (to - from) / 2;
-
-        if (w->t->launches.at[w->launches.rows[middle]].start_ns < c->start_ns)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    lpo_search(from, to, i, w->t->launches.at[w->launches.rows[i]].start_ns < c->start_ns);
     return from < starts[c->thread + 1] &&
            w->t->launches.at[w->launches.rows[from]].end_ns <= c->end_ns;
 }

@@ -18,6 +18,7 @@
 #include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
+#include "util/search.h"
 #include "util/str.h"
 
 enum {
@@ -192,14 +193,7 @@ static size_t job_of(const struct cluster *c, const struct lpo_sweep_slurm_task 
 
         if (strcmp(p->arrays[k].id, t->id) != 0)
             continue;
-        while (low < high) { /* numbers rise */
-            size_t mid = low + (high - low) / 2;
-
-            if (p->jobs[mid].num < num)
-                low = mid + 1;
-            else
-                high = mid;
-        }
+        lpo_search(low, high, i, p->jobs[i].num < num); /* numbers rise */
         return low < p->count && p->jobs[low].num == num ? low : SIZE_MAX;
     }
     return SIZE_MAX;

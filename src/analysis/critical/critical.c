@@ -9,6 +9,7 @@
 #include "region/tree.h"
 #include "util/budget.h"
 #include "util/map.h"
+#include "util/search.h"
 
 enum { KEPT = 200 };
 
@@ -44,14 +45,7 @@ static size_t step_at(const struct collect *c, int64_t ns)
 {
     size_t low = c->first_step, high = c->end_step;
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (c->steps->rows.at[mid].start_ns <= ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    lpo_search(low, high, mid, c->steps->rows.at[mid].start_ns <= ns);
     return low > c->first_step ? low - 1 : low;
 }
 
@@ -81,14 +75,7 @@ static int64_t recorded_ns(const struct collect *c, int64_t start_ns, int64_t en
 
     if (low == high)
         return end_ns - start_ns;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (t->windows.at[mid].end_ns <= start_ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    lpo_search(low, high, mid, t->windows.at[mid].end_ns <= start_ns);
     for (; low < c->end_window && t->windows.at[low].start_ns < end_ns; low++) {
         const struct lpo_window *w = &t->windows.at[low];
         int64_t from = w->start_ns > start_ns ? w->start_ns : start_ns;

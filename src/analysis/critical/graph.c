@@ -7,6 +7,7 @@
 #include "analysis/wall/timeline.h"
 #include "region/tree.h"
 #include "util/map.h"
+#include "util/search.h"
 
 /* A kernel may begin this long before the one that it follows ends (programmatic launches). */
 static const int64_t overlap_ns = 5000;
@@ -113,14 +114,7 @@ static size_t first_after(const struct critical_graph *g, int64_t ns)
 {
     size_t low = 0, high = g->ops.len;
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (lpo_critical_gpu_op(g, (uint32_t)mid)->start_ns <= ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    lpo_search(low, high, mid, lpo_critical_gpu_op(g, (uint32_t)mid)->start_ns <= ns);
     return low;
 }
 

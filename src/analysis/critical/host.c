@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/critical/private.h"
+#include "util/search.h"
 
 /* A thread without calls and operators for so long may have handed over to another one. */
 static const int64_t rest_ns = 100000;
@@ -102,14 +103,7 @@ static bool in_operators(const struct critical_graph *g, const struct critical_i
     size_t count = in->ops->starts[thread + 1] - in->ops->starts[thread], low = 0, high = count;
     int64_t covered = 0, until = start_ns;
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (t->ops.at[rows[mid]].start_ns < start_ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    lpo_search(low, high, mid, t->ops.at[rows[mid]].start_ns < start_ns);
     for (size_t i = low; i > 0 && low - i < LOOKS; i--) {
         int64_t end = t->ops.at[rows[i - 1]].end_ns;
 
@@ -133,14 +127,7 @@ static const struct burst *first_inside(const burst_vec *starts, uint32_t thread
 {
     size_t low = 0, high = starts->len;
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (starts->at[mid].start_ns < start_ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    lpo_search(low, high, mid, starts->at[mid].start_ns < start_ns);
     for (size_t i = low; i < starts->len && i - low < LOOKS; i++) {
         const struct burst *b = &starts->at[i];
 
@@ -158,14 +145,7 @@ static const struct burst *last_inside(const burst_vec *ends, uint32_t thread, i
 {
     size_t low = 0, high = ends->len;
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (ends->at[mid].end_ns <= end_ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    lpo_search(low, high, mid, ends->at[mid].end_ns <= end_ns);
     for (size_t i = low; i > 0 && low - i < LOOKS; i--) {
         const struct burst *b = &ends->at[i - 1];
 

@@ -5,6 +5,7 @@
 
 #include "analysis/critical/private.h"
 #include "util/map.h"
+#include "util/search.h"
 
 /* Operations by stream, each in order of start. */
 struct streams {
@@ -68,14 +69,7 @@ static size_t launched_after(const struct streams *s, uint16_t device, uint32_t 
         return 0;
     low = *from = row ? s->ends.at[row - 1] : 0;
     high = *to = s->ends.at[row];
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (launched_ns(s->g, s->ops[mid]) <= ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    lpo_search(low, high, mid, launched_ns(s->g, s->ops[mid]) <= ns);
     return low;
 }
 
@@ -141,14 +135,7 @@ static void find_host_waits(struct critical_graph *g, const struct streams *s, c
 
         if (lpo_critical_launch(g, i) != LPO_NONE)
             continue;
-        while (low < high) {
-            size_t mid = low + (high - low) / 2;
-
-            if (g->t->waits.at[rows[mid]].ns < c.start_ns)
-                low = mid + 1;
-            else
-                high = mid;
-        }
+        lpo_search(low, high, mid, g->t->waits.at[rows[mid]].ns < c.start_ns);
         if (low < count && g->t->waits.at[rows[low]].ns <= c.end_ns)
             host_waits(g, s, &g->t->waits.at[rows[low]], i);
     }

@@ -7,6 +7,7 @@
 
 #include "analysis/findings/private.h"
 #include "region/thread_rows.h"
+#include "util/search.h"
 #include "util/xmalloc.h"
 
 /* Frames that are looked at from the inside out; real stacks of a gap are less deep. */
@@ -87,14 +88,7 @@ static size_t first_gap(const struct lpo_trace *t, const lpo_findings_gaps *gaps
             high -= step;
         low = high > step ? high - step : 0;
     }
-    while (low < high) {
-        size_t at = low + (high - low) / 2;
-
-        if (is_over(t, &gaps->at[at], f))
-            low = at + 1;
-        else
-            high = at;
-    }
+    lpo_search(low, high, at, is_over(t, &gaps->at[at], f));
     return low;
 }
 

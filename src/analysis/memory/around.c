@@ -9,6 +9,7 @@
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/map.h"
+#include "util/search.h"
 #include "util/str.h"
 #include "util/vec.h"
 
@@ -17,7 +18,6 @@ enum kind { RANGE, MODULE, FUNCTION, OPERATOR };
 /* Frames that are open at one time on one thread; those further in are passed over. */
 enum { MOST_OPEN = 2048 };
 
-static const char module_prefix[] = "nn.Module: ";
 static const char engine_prefix[] = "autograd::engine::evaluate_function: ";
 
 struct frame {
@@ -64,14 +64,7 @@ static void offer(struct around *r, const struct frame *f)
 {
     size_t low = r->first[f->thread], high = r->first[f->thread + 1], end = high;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (r->moments[middle].ns < f->start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    lpo_search(low, high, middle, r->moments[middle].ns < f->start_ns);
     if (low < end && r->moments[low].ns <= f->end_ns)
         lpo_vec_push(&r->frames, *f);
 }
@@ -93,7 +86,7 @@ static void gather(struct around *r)
     }
     for (size_t i = 0; i < t->python.len; i++) {
         const struct lpo_python_call *p = &t->python.at[i];
-        bool module = lpo_str_starts(lpo_trace_text(t, p->name), module_prefix);
+        bool module = lpo_str_starts(lpo_trace_text(t, p->name), LPO_MODULE_PREFIX);
 
         offer(r, &(struct frame){ p->start_ns, p->end_ns, p->name, LPO_NONE, p->thread, LPO_NONE,
                                   module ? MODULE : FUNCTION });
@@ -141,7 +134,7 @@ static const char *place_of(struct around *r, const struct frame *const *open, s
         if (open[i]->kind != RANGE && open[i]->kind != MODULE)
             continue;
         lpo_str_add(&path, path.len ? "/" : "");
-        lpo_str_add(&path, open[i]->kind == MODULE ? name + strlen(module_prefix) : name);
+        lpo_str_add(&path, open[i]->kind == MODULE ? name + strlen(LPO_MODULE_PREFIX) : name);
         *inner = i + 1;
     }
     if (path.len)

@@ -8,6 +8,7 @@
 #include "region/tree.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/search.h"
 #include "util/xmalloc.h"
 
 /* Regions of start/end ranges by name and domain: each name is one. */
@@ -101,14 +102,7 @@ const struct lpo_numbers_row *lpo_numbers_of(const struct lpo_numbers *n, uint32
 {
     size_t low = 0, high = n->rows.len;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (n->rows.at[middle].node < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    lpo_search(low, high, middle, n->rows.at[middle].node < node);
     for (*count = 0; low + *count < n->rows.len && n->rows.at[low + *count].node == node;)
         ++*count;
     return *count ? &n->rows.at[low] : NULL;

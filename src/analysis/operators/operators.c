@@ -12,6 +12,7 @@
 #include "region/tree.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/search.h"
 
 /* A step whose name says how long its sequences are. */
 struct step {
@@ -118,14 +119,7 @@ static const struct lpo_step_lengths *lengths_around(const struct sweep *s, uint
     struct step key = { .start_ns = start_ns, .thread = thread };
     size_t from = 0, to = s->steps.len;
 
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        if (step_order(&s->steps.at[middle], &key) <= 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    lpo_search(from, to, middle, step_order(&s->steps.at[middle], &key) <= 0);
     if (!from || s->steps.at[from - 1].thread != thread || s->steps.at[from - 1].end_ns < end_ns)
         return NULL;
     return &s->steps.at[from - 1].lengths;

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "analysis/power/power.h"
+#include "util/search.h"
 #include "util/str.h"
 
 static bool has(const struct lpo_power_sample *s, enum lpo_power_column c)
@@ -16,14 +17,7 @@ static size_t before(const struct lpo_power_gpu *g, int64_t ns)
 {
     size_t low = 0, high = g->samples.len;
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (g->samples.at[mid].unix_ns < ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    lpo_search(low, high, mid, g->samples.at[mid].unix_ns < ns);
     return low;
 }
 

@@ -9,6 +9,7 @@
 #include "analysis/wall/private.h"
 #include "region/tree.h"
 #include "util/map.h"
+#include "util/search.h"
 
 struct interval {
     int64_t start_ns, end_ns;
@@ -123,14 +124,7 @@ static int64_t inside(const intervals *v, int64_t start_ns, int64_t end_ns)
     size_t lo = 0, hi = v->len;
     int64_t ns = 0;
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (v->at[mid].end_ns <= start_ns)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    lpo_search(lo, hi, mid, v->at[mid].end_ns <= start_ns);
     for (; lo < v->len && v->at[lo].start_ns < end_ns; lo++) {
         int64_t from = v->at[lo].start_ns > start_ns ? v->at[lo].start_ns : start_ns;
         int64_t to = v->at[lo].end_ns < end_ns ? v->at[lo].end_ns : end_ns;

@@ -10,6 +10,7 @@
 #include "region/tree.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/search.h"
 
 enum { FEWEST_TO_JUDGE = 5 };
 
@@ -134,15 +135,9 @@ static uint32_t step_at(const struct lpo_program_steps *s, uint16_t process, int
 {
     size_t low = 0, high = s->rows.len;
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        const struct lpo_program_step *x = &s->rows.at[mid];
-
-        if (x->process < process || (x->process == process && x->start_ns <= ns))
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    lpo_search(low, high, i,
+               s->rows.at[i].process < process ||
+                   (s->rows.at[i].process == process && s->rows.at[i].start_ns <= ns));
     if (low == 0 || s->rows.at[low - 1].process != process ||
         ns > s->rows.at[low - 1].start_ns + s->rows.at[low - 1].host_ns)
         return LPO_NONE;

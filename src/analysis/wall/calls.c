@@ -5,6 +5,7 @@
 
 #include "region/thread_rows.h"
 #include "trace/trace.h"
+#include "util/search.h"
 #include "util/vec.h"
 
 /* A stretch that holds a million short calls is passed in steps of this many. */
@@ -75,28 +76,14 @@ void lpo_wall_calls_destroy(struct lpo_wall_calls *c)
 /* The first entry of [from, to) that starts after `ns`. */
 static size_t first_after(const struct lpo_wall_calls *c, size_t from, size_t to, int64_t ns)
 {
-    while (from < to) {
-        size_t mid = from + (to - from) / 2;
-
-        if (c->t->calls.at[c->rows[mid]].start_ns > ns)
-            to = mid;
-        else
-            from = mid + 1;
-    }
+    lpo_search(from, to, i, c->t->calls.at[c->rows[i]].start_ns <= ns);
     return from;
 }
 
 /* The first entry of [from, to) up to which some call ends at `ns` or later: that call. */
 static size_t first_reaching(const struct lpo_wall_calls *c, size_t from, size_t to, int64_t ns)
 {
-    while (from < to) {
-        size_t mid = from + (to - from) / 2;
-
-        if (c->latest_ns[mid] >= ns)
-            to = mid;
-        else
-            from = mid + 1;
-    }
+    lpo_search(from, to, i, c->latest_ns[i] < ns);
     return from;
 }
 

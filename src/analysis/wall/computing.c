@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "trace/trace.h"
+#include "util/search.h"
 
 void lpo_wall_computing_add(struct lpo_wall_computing *c, const struct lpo_gpu_op *op)
 {
@@ -24,14 +25,7 @@ int64_t lpo_wall_computed_before(const struct lpo_wall_computing *c, int64_t ns)
     size_t lo = 0, hi = c->all.len;
     const struct lpo_wall_stretch *s;
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (c->all.at[mid].start_ns < ns)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    lpo_search(lo, hi, mid, c->all.at[mid].start_ns < ns);
     if (!lo)
         return 0;
     s = &c->all.at[lo - 1];

@@ -8,6 +8,7 @@
 #include "region/tree.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/search.h"
 #include "util/xmalloc.h"
 
 /* Pieces that all collectives together may be compared with; a real trace stays far below. */
@@ -60,14 +61,7 @@ static size_t first_after(const struct lpo_wall_hiding_builder *b, int64_t ns)
 {
     size_t low = 0, high = b->pieces.len;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (b->pieces.at[middle].end_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    lpo_search(low, high, middle, b->pieces.at[middle].end_ns <= ns);
     return low;
 }
 

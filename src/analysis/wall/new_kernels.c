@@ -10,6 +10,7 @@
 
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/search.h"
 
 /* Pairs of operator and gap that are looked at: a damaged file may have all operators around all
  * gaps. Real ones have a few operators around each. */
@@ -117,14 +118,7 @@ static bool any_first(const moments *firsts, uint32_t thread, int64_t start_ns, 
     struct moment key = { thread, start_ns };
     size_t low = 0, high = firsts->len;
 
-    while (low < high) {
-        size_t at = low + (high - low) / 2;
-
-        if (by_thread_and_time(&firsts->at[at], &key) < 0)
-            low = at + 1;
-        else
-            high = at;
-    }
+    lpo_search(low, high, at, by_thread_and_time(&firsts->at[at], &key) < 0);
     return low < firsts->len && firsts->at[low].thread == thread && firsts->at[low].ns <= end_ns;
 }
 
@@ -134,14 +128,7 @@ static size_t candidate_from(const candidates *c, uint32_t thread, int64_t start
     struct moment key = { thread, start_ns };
     size_t low = 0, high = c->len;
 
-    while (low < high) {
-        size_t at = low + (high - low) / 2;
-
-        if (by_thread_and_time(&c->at[at].launch, &key) < 0)
-            low = at + 1;
-        else
-            high = at;
-    }
+    lpo_search(low, high, at, by_thread_and_time(&c->at[at].launch, &key) < 0);
     return low;
 }
 

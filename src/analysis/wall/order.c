@@ -5,6 +5,7 @@
 
 #include "region/thread_rows.h"
 #include "region/tree.h"
+#include "util/search.h"
 
 static bool starts_before(const void *trace, uint32_t a, uint32_t b)
 {
@@ -62,14 +63,9 @@ size_t lpo_wall_window(const struct lpo_trace *t, const struct lpo_gpu_op *op)
 
         if (r->process != op->process)
             continue;
-        for (low = r->first, high = r->first + r->count; low < high;) {
-            size_t mid = low + (high - low) / 2;
-
-            if (t->windows.at[mid].start_ns <= ns)
-                low = mid + 1;
-            else
-                high = mid;
-        }
+        low = r->first;
+        high = r->first + r->count;
+        lpo_search(low, high, k, t->windows.at[k].start_ns <= ns);
         return low + 1;
     }
     return 0;

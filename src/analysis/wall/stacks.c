@@ -6,6 +6,7 @@
 
 #include "analysis/wall/wall.h"
 #include "trace/trace.h"
+#include "util/search.h"
 
 /* Each operator is compared with the gaps that it overlaps: this bounds the work. */
 enum { MOST_GAPS = 64 };
@@ -71,14 +72,7 @@ static void offer(struct list *l, uint32_t thread, int64_t start_ns, int64_t end
 
     if (!l->threads[thread])
         return;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (l->at[mid].gap->start_ns < end_ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    lpo_search(low, high, mid, l->at[mid].gap->start_ns < end_ns);
     for (size_t i = low; i > 0 && l->at[i - 1].latest_ns > start_ns; i--)
         if (l->at[i - 1].thread == thread && covers_half(l->at[i - 1].gap, start_ns, end_ns))
             add_frame(&l->at[i - 1], (struct frame){ start_ns, end_ns, name });

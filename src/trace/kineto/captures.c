@@ -7,6 +7,7 @@
 #include "trace/kineto/private.h"
 #include "trace/link.h"
 #include "trace/trace.h"
+#include "util/search.h"
 #include "util/vec.h"
 
 enum { MOST = 1 << 24 }; /* moments of each list: such a trace has about 2 GB of text */
@@ -110,14 +111,7 @@ static uint32_t kernel_of(const moments *kernels, const struct moment *launch)
 {
     size_t from = 0, to = kernels->len;
 
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        if (by_thread_and_time(&kernels->at[middle], launch) < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    lpo_search(from, to, middle, by_thread_and_time(&kernels->at[middle], launch) < 0);
     if (from == kernels->len || kernels->at[from].thread != launch->thread ||
         kernels->at[from].ns > launch->end_ns)
         return LPO_NONE;

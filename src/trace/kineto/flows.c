@@ -7,6 +7,7 @@
 #include "trace/kineto/private.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/search.h"
 #include "util/vec.h"
 
 enum { MOST = 1 << 24 }; /* arrows: some 4 GB of text */
@@ -107,14 +108,7 @@ static struct place *place_of(places *all, const struct lpo_op *o)
     struct place at = { o->start_ns, o->thread, 0, LPO_NONE };
     size_t from = 0, to = all->len;
 
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        if (by_thread_and_time(&all->at[middle], &at) < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    lpo_search(from, to, middle, by_thread_and_time(&all->at[middle], &at) < 0);
     if (from == all->len || all->at[from].thread != o->thread || all->at[from].ns != o->start_ns)
         return NULL;
     return &all->at[from];

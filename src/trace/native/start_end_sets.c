@@ -8,6 +8,7 @@
 
 #include "trace/native/private.h"
 #include "util/map.h"
+#include "util/search.h"
 
 enum { ROWS_MOST = 4 << 20 }; /* of all segments together: 16 MB */
 
@@ -178,14 +179,7 @@ static size_t segment_at(struct native_sets *s, int64_t ns)
 {
     size_t low = 0, high = s->segments.len;
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (s->segments.at[mid].ns <= ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    lpo_search(low, high, mid, s->segments.at[mid].ns <= ns);
     return low - 1;
 }
 
