@@ -320,6 +320,27 @@ class RealTraces(Summary):
         for wrong in ("was not recorded", "recording began late", "could be saved."):
             self.assertNotIn(wrong, text)
 
+    def test_without_a_clock_the_most_expensive_kernel_comes_first(self) -> None:
+        """Sums and replayed kernels; the second has no counters that would say what holds a kernel back."""
+        sums = os.path.join(self.cwd, "run.csv")
+        with open(sums, "w", encoding="utf-8") as f:
+            f.write("Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n"
+                    "75.0,300,3,100.0,100.0,100,100,0.0,big\n25.0,100,1,100.0,100.0,100,100,0.0,small\n")
+        for path, said, why in (
+                ("ncu/ranges.ncu-rep.gz", "Look first at the kernel fma_loop: it takes 40.0 % of the time of all kernels (355.6 us); it is limited "
+                 "by computing (the SMs at 96.1 %, the memory at 12.6 % of their peaks).", "a trace of nsys"),
+                ("ncu/llm_light_raw.csv.gz", "it takes 9.9 % of the time of all kernels (125.1 us).", "a trace of nsys"),
+                (sums, "Look first at the kernel big: it takes 75.0 % of the time of all kernels (300 ns).", "nsys export --type sqlite")):
+            with self.subTest(path=path):
+                done = self.lpo("report", os.path.join(SOURCE, "tests", "data", path), "--findings")
+                text = " ".join(done.stdout.split())
+                self.assertIn(said, text)
+                self.assertIn(why, text)
+
+    def test_with_a_clock_findings_come_first(self) -> None:
+        done = self.lpo("report", os.path.join(SOURCE, "tests", "data", "nsys", "h200_ranges.sqlite.gz"), "--findings")
+        self.assertNotIn("Look first at", done.stdout)
+
 
 if __name__ == "__main__":
     tap.main()

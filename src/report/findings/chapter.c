@@ -35,6 +35,7 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
     const struct lpo_findings *found = lpo_analysis_findings(d, s);
     struct lpo_finding_words w = { doc->arena, s, found };
     const char *verdict = lpo_report_finding_verdict(&w), *remarks[LPO_FINDING_REMARKS];
+    const char *begin = lpo_report_finding_begin(&w);
     size_t shown = 0, nremarks = lpo_report_finding_remarks(&w, remarks);
 
     lpo_doc_section(doc, "findings", "What to do first", 1);
@@ -46,6 +47,8 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
     for (size_t i = 0; i < found->all.len && shown < most; i++)
         if (lpo_findings_above_noise(found, &found->all.at[i]))
             add_finding(doc, &w, &found->all.at[i], ++shown);
+    if (begin)
+        lpo_doc_paragraph(doc, "%s", begin);
     if (!shown)
         lpo_doc_paragraph(doc, "%s", lpo_report_finding_none(s, found));
     for (size_t i = 0; i < nremarks; i++)

@@ -76,6 +76,10 @@ const char *lpo_report_finding_masked(const struct lpo_finding_words *w, size_t 
 enum { LPO_FINDING_REMARKS = 4 };
 size_t lpo_report_finding_remarks(const struct lpo_finding_words *w,
                                   const char *out[LPO_FINDING_REMARKS]);
+/* Where to look first when no finding is possible, because nothing says when kernels ran: the most
+ * expensive kernel, and what holds it back where ncu measured that. NULL: findings are possible, or
+ * no kernel has a time. */
+const char *lpo_report_finding_begin(const struct lpo_finding_words *w);
 /* Why there is no finding to show. */
 const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo_findings *f);
 

@@ -6,13 +6,10 @@
 #include "analysis/findings/findings.h"
 #include "analysis/limits/limits.h"
 #include "analysis/ranks/jobs.h"
-#include "analysis/wall/steady.h"
-#include "analysis/wall/timeline.h"
-#include "analysis/wall/wall.h"
 #include "region/tree.h"
 #include "report/findings/findings.h"
+#include "report/findings/private.h"
 #include "report/trace_records.h"
-#include "report/traced_facts.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -102,27 +99,6 @@ static const struct {
                               "another, and the program waited for that: these are not the times "
                               "of an ordinary run." },
 };
-
-static const char *keep(const struct lpo_finding_words *w, const struct lpo_str *s)
-{
-    return lpo_arena_strdup(w->arena, lpo_str_text(s));
-}
-
-static const char *duration(const struct lpo_finding_words *w, double ns)
-{
-    LPO_STR s = { 0 };
-
-    lpo_units_add_duration(&s, (int64_t)ns);
-    return keep(w, &s);
-}
-
-static const char *percent(const struct lpo_finding_words *w, double share)
-{
-    LPO_STR s = { 0 };
-
-    lpo_units_add_percent(&s, 100 * share);
-    return keep(w, &s);
-}
 
 static const char *name(const struct lpo_finding_words *w, uint32_t id)
 {
@@ -302,15 +278,16 @@ const char *lpo_report_finding_where(const struct lpo_finding_words *w, const st
     if (f->node == LPO_NONE)
         return device_scope(w, f->device);
     lpo_region_add_path(w->s->analysis->tree, f->node, &path);
-    return keep(w, &path);
+    return lpo_report_findings_keep(w, &path);
 }
 
 const char *lpo_report_finding_saving(const struct lpo_finding_words *w,
                                       const struct lpo_finding *f)
 {
-    return lpo_arena_printf(w->arena, "%s %s (%s)", f->estimated ? "about" : "at most",
-                            duration(w, (double)f->saving_ns),
-                            percent(w, (double)f->saving_ns / (double)w->findings->span_ns));
+    return lpo_arena_printf(
+        w->arena, "%s %s (%s)", f->estimated ? "about" : "at most",
+        lpo_report_findings_duration(w, (double)f->saving_ns),
+        lpo_report_findings_percent(w, (double)f->saving_ns / (double)w->findings->span_ns));
 }
 
 static const char *several_jobs(const struct lpo_finding_words *w)
@@ -326,7 +303,7 @@ static const char *several_jobs(const struct lpo_finding_words *w)
     LPO_STR s = { 0 };
 
     lpo_str_addf(&s, reasons[jobs.why], (long long)jobs.a, (long long)jobs.b);
-    return keep(w, &s);
+    return lpo_report_findings_keep(w, &s);
 }
 
 const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
@@ -348,208 +325,5 @@ const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
         lpo_str_addf(&s, "%s%s%s", i == 1 ? " (" : ", ",
                      lpo_report_finding_fact(w, &c->evidence[i]), i + 1 == c->nevidence ? ")" : "");
     lpo_str_add(&s, tail ? tail : "");
-    return keep(w, &s);
-}
-
-#define KERNELS_UNKNOWN                                                                            \
-    " Whether its kernels could be faster is not known without hardware counters or a model to "   \
-    "compare them with (report.needs)."
-
-/* Several reasons together may take what none of them takes alone. */
-static bool is_idle(const struct lpo_source *s)
-{
-    const struct lpo_wall_device *d = &lpo_analysis_steady(s->analysis)->wall->devices.at[0];
-
-    return d->idle_ns > d->span_ns / 50;
-}
-
-/* From its start to its end a GPU operation waits for nothing. */
-static bool is_one_operation(const struct lpo_source *s, const struct lpo_findings *f)
-{
-    const struct lpo_trace *t = s->analysis->trace;
-    size_t n = 0;
-
-    for (size_t i = 0; i < t->gpu_ops.len && n < 2; i++)
-        n += t->gpu_ops.at[i].device == f->device;
-    return n == 1;
-}
-
-const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo_findings *f)
-{
-    const struct lpo_trace *t = s->analysis->trace;
-
-    if (f->all.len)
-        return "Every saving that was found is smaller than the difference between repeats.";
-    for (size_t i = 0; i < f->cautions.len; i++)
-        if (f->cautions.at[i].kind == LPO_CAUTION_UNKNOWN)
-            return lpo_analysis_steady(s->analysis)->wall->no_calls
-                       ? "Why the GPU was idle is not in this trace, so what could be saved is not "
-                         "known: nsys, the PyTorch profiler and lpo run since version 0.2 record "
-                         "what the host does."
-                       : "Why the GPU was idle is not in this trace, so what could be saved is not "
-                         "known: work without a launch record ended the gaps. Begin the capture "
-                         "earlier.";
-    if (f->any_device && (f->kernels_judged || f->compute_ns < f->span_ns / 2))
-        return "Nothing was found that takes 2 % of the wall time and could be saved.";
-    if (f->any_device && is_one_operation(s, f))
-        return "With one GPU operation there is no time between two of them, so what the GPU waits "
-               "for is not known.";
-    if (f->any_device && is_idle(s))
-        return "The GPU was idle for more than 2 % of the wall time, but no single finding would "
-               "save that much." KERNELS_UNKNOWN;
-    if (f->any_device)
-        return "The GPU waits for nothing that takes 2 % of the wall time." KERNELS_UNKNOWN;
-    if (lpo_report_is_replay(t))
-        return "Nsight Compute runs each kernel alone and repeats it, so the wall time of the "
-               "program, and what of it could be saved, is not known.";
-    if (t->summaries.len)
-        return "The file holds sums, and not when each kernel ran, so what could be saved of the "
-               "wall time is not known.";
-    return t->gpu_ops.len ? "When GPU operations ran was not recorded, so what could be saved of "
-                            "the wall time is not known."
-                          : "No GPU operation was recorded, so what a GPU could save is not known.";
-}
-
-const char *lpo_report_finding_kernels(const struct lpo_finding_words *w)
-{
-    const struct lpo_findings *f = w->findings;
-
-    if (!f->any_device || !f->compute_ns || f->kernels_slack_ns > f->compute_ns / 2)
-        return NULL;
-    for (size_t i = 0; i < f->cautions.len; i++)
-        if (f->cautions.at[i].kind == LPO_CAUTION_NO_LAUNCH)
-            return NULL;
-    if (!w->s->analysis->trace->launches.len)
-        return NULL;
-    if (!f->kernels_slack_ns)
-        return lpo_arena_printf(w->arena,
-                                "Faster kernels would save nothing of %s of computing: the program "
-                                "would wait for its host instead.",
-                                duration(w, (double)f->compute_ns));
-    return lpo_arena_printf(w->arena,
-                            "Of %s of computing, faster kernels could save %s at most: for the "
-                            "rest, the next operation was launched too late, or other work ran "
-                            "beside it.",
-                            duration(w, (double)f->compute_ns),
-                            duration(w, (double)f->kernels_slack_ns));
-}
-
-const char *lpo_report_finding_masked(const struct lpo_finding_words *w, size_t i)
-{
-    static const struct {
-        const char *text;
-        enum lpo_finding_kind kind;
-    } what[] = { { "Communication runs", LPO_FINDING_COMMUNICATION },
-                 { "Copies run", LPO_FINDING_COPIES } };
-    const struct lpo_findings *f = w->findings;
-    const struct lpo_findings_masked *m = &f->masked[i];
-
-    if (!m->exposed_ns)
-        return NULL;
-    for (size_t k = 0; k < f->all.len; k++) /* what is left of it is a finding */
-        if (f->all.at[k].kind == what[i].kind)
-            return NULL;
-    return lpo_arena_printf(w->arena,
-                            "%s alone for %s (%s), but without that the program would %s, by a "
-                            "simulation of the trace: it would wait for its host instead. No "
-                            "finding counts it.",
-                            what[i].text, duration(w, (double)m->exposed_ns),
-                            percent(w, (double)m->exposed_ns / (double)f->span_ns),
-                            m->saving_ns ? lpo_arena_printf(w->arena, "end only %s sooner",
-                                                            duration(w, (double)m->saving_ns))
-                                         : "not end sooner");
-}
-
-bool lpo_report_finding_between(const struct lpo_findings *f, const struct lpo_wall_device *d)
-{
-    uint64_t gaps = d->idle[LPO_IDLE_QUEUED].count + f->submitted_gaps;
-    int64_t ns = d->idle[LPO_IDLE_QUEUED].ns + f->submitted_ns;
-
-    return gaps && ns / (int64_t)gaps < LPO_DEPENDENCY_NS;
-}
-
-const char *lpo_report_finding_queued(const struct lpo_finding_words *w)
-{
-    const struct lpo_wall_device *d;
-    uint64_t gaps;
-    int64_t ns;
-
-    if (!w->findings->any_device)
-        return NULL;
-    d = &lpo_analysis_steady(w->s->analysis)->wall->devices.at[0];
-    ns = d->idle[LPO_IDLE_QUEUED].ns + w->findings->submitted_ns;
-    gaps = d->idle[LPO_IDLE_QUEUED].count + w->findings->submitted_gaps;
-    if (ns < d->span_ns / 20 || !gaps)
-        return NULL;
-    if (lpo_report_finding_between(w->findings, d))
-        return lpo_arena_printf(w->arena,
-                                "For %s (%s) the GPU was idle although its next work had been "
-                                "launched, for %s on average: a GPU needs a few microseconds from "
-                                "one operation to the next. Fewer and larger kernels need less of "
-                                "that. No finding counts it.",
-                                duration(w, (double)ns),
-                                percent(w, (double)ns / (double)d->span_ns),
-                                duration(w, (double)ns / (double)gaps));
-    return lpo_arena_printf(w->arena,
-                            "For %s (%s) the GPU was idle although its next work had been "
-                            "launched, and none of its streams was busy: it waited for something "
-                            "that is not in this trace, such as work of another GPU or "
-                            "process, or records are missing. No finding counts that.",
-                            duration(w, (double)ns), percent(w, (double)ns / (double)d->span_ns));
-}
-
-size_t lpo_report_finding_remarks(const struct lpo_finding_words *w,
-                                  const char *out[LPO_FINDING_REMARKS])
-{
-    const char *all[LPO_FINDING_REMARKS] = { lpo_report_finding_masked(w, 0),
-                                             lpo_report_finding_masked(w, 1),
-                                             lpo_report_finding_queued(w),
-                                             lpo_report_finding_kernels(w) };
-    size_t n = 0;
-
-    for (size_t i = 0; i < LPO_FINDING_REMARKS; i++)
-        if (all[i])
-            out[n++] = all[i];
-    return n;
-}
-
-/* "the GPU"; of several, which: "GPU 0 of rank 3, the one of 8 with the longest span,". */
-static const char *gpu(const struct lpo_finding_words *w, size_t devices)
-{
-    const struct lpo_device *d = &w->s->analysis->trace->devices.at[w->findings->device];
-    const char *rank = d->rank >= 0 ? lpo_arena_printf(w->arena, " of rank %d", d->rank) : "";
-
-    if (devices == 1)
-        return d->rank >= 0 ? lpo_arena_printf(w->arena, "GPU %d%s", d->id, rank) : "the GPU";
-    return lpo_arena_printf(w->arena, "GPU %d%s, of %zu the one with the longest span,", d->id,
-                            rank, devices);
-}
-
-const char *lpo_report_finding_verdict(const struct lpo_finding_words *w)
-{
-    const struct lpo_wall *wall;
-    const struct lpo_wall_device *d;
-    LPO_STR s = { 0 };
-
-    if (!w->findings->any_device)
-        return NULL;
-    wall = lpo_analysis_steady(w->s->analysis)->wall;
-    d = &wall->devices.at[0];
-    if (d->parts_unknown) { /* communication inside graphs that were timed as a whole */
-        lpo_str_addf(&s, "Of %s, %s was busy for %s and idle for %s.",
-                     duration(w, (double)d->span_ns), gpu(w, wall->devices.len),
-                     percent(w, 1 - (double)d->idle_ns / (double)d->span_ns),
-                     percent(w, (double)d->idle_ns / (double)d->span_ns));
-        return keep(w, &s);
-    }
-    lpo_str_addf(&s, "Of %s, %s computed for %s", duration(w, (double)d->span_ns),
-                 gpu(w, wall->devices.len), percent(w, (double)d->compute_ns / (double)d->span_ns));
-    if (d->exposed_communication_ns > 0)
-        lpo_str_addf(&s, ", communicated alone for %s",
-                     percent(w, (double)d->exposed_communication_ns / (double)d->span_ns));
-    if (d->exposed_copy_ns > d->span_ns / 100)
-        lpo_str_addf(&s, ", copied alone for %s",
-                     percent(w, (double)d->exposed_copy_ns / (double)d->span_ns));
-    lpo_str_addf(&s, " and was idle for %s.", percent(w, (double)d->idle_ns / (double)d->span_ns));
-    return keep(w, &s);
+    return lpo_report_findings_keep(w, &s);
 }

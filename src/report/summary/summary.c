@@ -195,11 +195,15 @@ static void add_finding(struct lpo_summary_page *t, const struct lpo_finding *f,
 
 static void add_findings(struct lpo_summary_page *t)
 {
+    const struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
+    const char *begin = lpo_report_finding_begin(&w);
     size_t shown = 0;
 
     for (size_t i = 0; i < t->findings->all.len && shown < LPO_SUMMARY_ROWS; i++)
         if (lpo_findings_above_noise(t->findings, &t->findings->all.at[i]))
             add_finding(t, &t->findings->all.at[i], ++shown);
+    if (begin)
+        lpo_doc_paragraph(t->doc, "%s", begin);
     if (!shown)
         lpo_doc_paragraph(t->doc, "%s", lpo_report_finding_none(t->s, t->findings));
 }
