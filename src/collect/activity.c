@@ -135,13 +135,15 @@ static unsigned timing_flags(struct lpoc_records *r, const struct timing *t)
 /* span, corr and graph of the format, and the end of the record. */
 static void put_timing(struct lpoc_records *r, uint8_t *p, unsigned flags, const struct timing *t)
 {
+    uint32_t corr = lpoc_correlation(r->gpu, t->corr);
+
     if (!(flags & LPOT_GPU_UNTIMED)) {
         p = lpoc_put_z(p, (int64_t)(t->start - r->last_start));
         p = lpoc_put_v(p, t->end - t->start);
         r->last_start = t->start;
     }
-    p = lpoc_put_z(p, (int32_t)(t->corr - r->last_corr));
-    r->last_corr = t->corr;
+    p = lpoc_put_z(p, (int32_t)(corr - r->last_corr));
+    r->last_corr = corr;
     if (flags & LPOT_GPU_GRAPH) {
         p = lpoc_put_v(p, t->graph);
         p = lpoc_put_z(p, (int64_t)(t->node - r->last_node));
@@ -267,7 +269,8 @@ static bool is_outside(const struct lpoc_records *r, size_t kind, const struct c
     uint32_t correlation;
 
     memcpy(&correlation, (const char *)record + kinds[kind].correlation, sizeof correlation);
-    return (kinds[kind].always || r->gpu->steady) && !lpoc_window_noted(r->gpu->owner, correlation);
+    return (kinds[kind].always || r->gpu->steady) &&
+           !lpoc_window_noted(r->gpu->owner, lpoc_correlation(r->gpu, correlation));
 }
 
 static void take(struct lpoc_records *r, const struct cupti_record *record)
@@ -311,4 +314,9 @@ void lpoc_records_finish(struct lpoc_records *r)
     lpoc_lock(&r->lock);
     write_out(r, false);
     lpoc_unlock(&r->lock);
+}
+
+void lpoc_records_detached(struct lpoc_records *r)
+{
+    lpoc_pool_reclaim(&r->pool);
 }

@@ -20,3 +20,5 @@ void lpoc_buffer_complete(struct lpoc_records *r, void *context, uint32_t stream
                           size_t size, size_t valid);
 /* At the end of the process: what waits for the disk is written now, or lost. */
 void lpoc_records_finish(struct lpoc_records *r);
+/* CUPTI is gone, and with it what it had not delivered. */
+void lpoc_records_detached(struct lpoc_records *r);

@@ -31,12 +31,13 @@ static bool window_takes(struct lpoc_thread *t, unsigned about, uint32_t correla
 static void on_launch(struct lpoc *c, unsigned about, const struct cupti_call *call)
 {
     struct lpoc_thread *t = lpoc_enter();
+    uint32_t corr = lpoc_correlation(c->gpu, call->correlation);
     uint64_t now;
     uint8_t *p;
 
     if (!t)
         return;
-    if (LPOC_RARE(t->windowed) && !window_takes(t, about, call->correlation)) {
+    if (LPOC_RARE(t->windowed) && !window_takes(t, about, corr)) {
         lpoc_leave();
         return;
     }
@@ -44,8 +45,8 @@ static void on_launch(struct lpoc *c, unsigned about, const struct cupti_call *c
         lpoc_queries_over(t);
     now = lpoc_thread_ticks(t);
     p = lpoc_event(t, LPOT_EV_LAUNCH | (about & LPOC_LAUNCHES_GRAPH ? LPOT_EV_DOMAIN : 0), now, 0);
-    p = lpoc_put_z(p, (int32_t)(call->correlation - t->last.corr));
-    t->coming.corr = call->correlation;
+    p = lpoc_put_z(p, (int32_t)(corr - t->last.corr));
+    t->coming.corr = corr;
     lpoc_commit_ids(t, p);
     if (LPOC_RARE(!__atomic_load_n(&c->gpu->devices_written, __ATOMIC_RELAXED)) &&
         !__atomic_exchange_n(&c->gpu->devices_written, true, __ATOMIC_RELAXED))
@@ -53,11 +54,14 @@ static void on_launch(struct lpoc *c, unsigned about, const struct cupti_call *c
     lpoc_leave();
 }
 
-static void on_return(void)
+static void on_return(struct lpoc *c, const struct cupti_call *call)
 {
-    struct lpoc_thread *t = lpoc_enter();
+    const int *result = call->result;
+    struct lpoc_thread *t;
 
-    if (!t)
+    if (LPOC_RARE(result && *result != 0) && c->window.used)
+        lpoc_window_note_failed(c, lpoc_correlation(c->gpu, call->correlation));
+    if (!c->knobs.returns || !(t = lpoc_enter()))
         return;
     lpoc_commit(t, lpoc_event(t, LPOT_EV_RETURN, lpoc_thread_ticks(t), 0));
     lpoc_leave();
@@ -163,8 +167,8 @@ static void on_call(struct lpoc *c, int domain, uint32_t id, const struct cupti_
     if (about & LPOC_LAUNCHES) {
         if (call->site == CUPTI_ENTER)
             on_launch(c, about, call);
-        else if (c->knobs.returns)
-            on_return();
+        else
+            on_return(c, call);
     }
     if (LPOC_RARE(about & (LPOC_INSTANTIATES_GRAPH | LPOC_CHANGES_GRAPH)))
         on_graph_call(c, about, call);

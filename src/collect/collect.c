@@ -86,6 +86,7 @@ static bool start(struct lpoc *c)
     lpoc_clock_start(&c->clock, c->knobs.tsc != 0);
     lpoc_ring_start(c);
     lpoc_window_start(c);
+    lpoc_detach_start(c);
     return true;
 }
 
@@ -415,8 +416,10 @@ void lpoc_finish(struct lpoc *c, bool exits)
     /* A child of vfork that exits shares this memory, and must not end its parent's trace. */
     if (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) != LPOC_ON || getpid() != c->pid)
         return;
-    if (exits)
+    if (exits) {
         lpoc_sampler_stop(c);
+        lpoc_detach_end(c);
+    }
     lpoc_guard();
     lpoc_tls.busy = LPOC_BUSY_HELD;
     if (exits) {
@@ -449,6 +452,7 @@ void lpoc_forked(struct lpoc *c, bool inside)
     c->orphans = 0;
     c->control.name[0] = 0; /* the thread that listens is the parent's */
     c->gpu_waits = false;
+    lpoc_detach_start(c);
     /* CUDA does not survive a fork, and neither does our view of it */
     c->gpu = c->gpu_ready = NULL;
     for (struct lpoc_thread *t = c->threads; t; t = t->next)

@@ -13,6 +13,7 @@
 #include "collect/clock.h"
 #include "collect/control.h"
 #include "collect/defs.h"
+#include "collect/detach.h"
 #include "collect/file.h"
 #include "collect/knobs.h"
 #include "collect/ring.h"
@@ -50,7 +51,8 @@ struct lpoc {
     uint32_t notes, footers, facts;   /* sequence numbers; atomic */
     struct lpoc_gpu *gpu; /* NULL until CUDA is initialised, or later: gpu_waits; for callbacks */
     struct lpoc_gpu *gpu_ready; /* the same when all is enabled; atomic, for all others */
-    bool gpu_waits;             /* for the first window; under the lock of the windows */
+    bool gpu_waits;             /* for a window; under the lock of the windows */
+    struct lpoc_detach detach;
     struct lpoc_window window;
     struct lpoc_control control;
     struct lpoc_ring ring;

@@ -182,5 +182,6 @@ struct cupti {
     int (*flush_period)(uint32_t ms);
     int (*graph_node_id)(void *node, uint64_t *id);
     int (*graph_exec_id)(void *exec, uint32_t *id); /* what a GRAPH_TRACE record calls its graph */
+    int (*finalize)(void);
     int (*result_string)(int result, const char **text);
 };

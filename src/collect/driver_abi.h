@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { CU_CAPTURE_RELAXED = 2 }; /* CU_STREAM_CAPTURE_MODE_RELAXED */
+
 enum cu_node_type {
     CU_NODE_KERNEL = 0,
     CU_NODE_COPY = 1,

@@ -37,6 +37,7 @@ static const struct lpoc_entry entries[] = {
     ENTRY(flush_period, "cuptiActivityFlushPeriod", false),
     ENTRY(graph_node_id, "cuptiGetGraphNodeId", false),
     ENTRY(graph_exec_id, "cuptiGetGraphExecId", false),
+    ENTRY(finalize, "cuptiFinalize", false),
     ENTRY(result_string, "cuptiGetResultString", false),
 };
 

@@ -55,8 +55,8 @@ const char *lpoc_result_text(const struct cupti *api, int result)
 /* Notes the refusal; true when there was none. */
 static bool granted(struct lpoc_gpu *g, int result, unsigned code, const char *what)
 {
-    if (result == CUPTI_OK)
-        return true;
+    if (result == CUPTI_OK || g->quiet)
+        return result == CUPTI_OK;
     lpoc_note(g->owner, code, 1, "%s: %s (%d): %s", what, lpoc_result_text(&g->api, result), result,
               advice_for(result));
     return false;
@@ -91,7 +91,7 @@ static bool subscribe(struct lpoc_gpu *g)
 
     if (result == CUPTI_OK)
         return true;
-    if (result == CUPTI_MULTIPLE_SUBSCRIBERS)
+    if (result == CUPTI_MULTIPLE_SUBSCRIBERS && !g->quiet)
         lpoc_note(g->owner, LPOT_NOTE_SUBSCRIBED, 0,
                   "CUPTI is held by another tool%s%s%s: ranges are recorded, kernels are not; run "
                   "without that tool to have both",
@@ -200,6 +200,15 @@ static unsigned asked_for(const struct lpoc_gpu *g, size_t row)
     return about;
 }
 
+/* What is known of this CUPTI; the file has it from the first time on. */
+static void write_fact(struct lpoc_gpu *g, const char *key, const char *value)
+{
+    const char *const fact[1][2] = { { key, value } };
+
+    if (!g->again)
+        lpoc_write_facts(g->owner, fact, 1);
+}
+
 /* False: calls that can block are not recorded, or not all of them. */
 static bool enable_calls(struct lpoc_gpu *g)
 {
@@ -210,7 +219,7 @@ static bool enable_calls(struct lpoc_gpu *g)
 
         if (!about)
             continue;
-        for (size_t k = 0; k < wanted[i].count; k++)
+        for (size_t k = 0; !g->again && k < wanted[i].count; k++)
             for (uint32_t id = wanted[i].ids[k].first; id <= wanted[i].ids[k].last; id++)
                 g->about[wanted[i].domain == CUPTI_DOMAIN_RUNTIME][id] |= (uint8_t)about;
         if (!enable_callbacks(g, wanted[i].domain, wanted[i].ids, wanted[i].count,
@@ -226,15 +235,15 @@ static void enable_launches(struct lpoc_gpu *g)
     static const struct lpoc_cbids nodes[] = { { CUPTI_NODE_CREATED, CUPTI_NODE_CREATED },
                                                { CUPTI_NODE_CLONED, CUPTI_NODE_CLONED } };
     const struct lpoc_knobs *k = &g->owner->knobs;
-    const char *fact[1][2] = { { "cuda.calls", "none" } };
+    const char *calls = "none";
 
     if (enable_calls(g))
-        fact[0][1] = k->calls == 1 ? "driver" : "outermost";
+        calls = k->calls == 1 ? "driver" : "outermost";
     if (k->launches)
         enable_callbacks(g, CUPTI_DOMAIN_RESOURCE, LPOC_CBIDS(nodes),
                          "the ranges at graph capture are not known");
     g->api.enable_callback(1, g->subscriber, CUPTI_DOMAIN_STATE, CUPTI_FATAL_ERROR);
-    lpoc_write_facts(g->owner, (const char *const(*)[2])fact, 1);
+    write_fact(g, "cuda.calls", calls);
 }
 
 /* Chosen once for the whole run: CUPTI 12 and 13 crash when the kind of graph records is changed
@@ -245,8 +254,9 @@ static void choose_graphs(struct lpoc_gpu *g)
     const struct lpoc_knobs *k = &g->owner->knobs;
     bool whole = !k->graph_nodes && !g->late && k->kernels && lpoc_graph_can_list(g) &&
                  g->api.enable(CUPTI_KIND_GRAPH_TRACE) == CUPTI_OK;
-    const char *const fact[1][2] = { { "cuda.graphs", whole ? "whole" : "nodes" } };
 
+    if (g->again)
+        return;
     g->whole_graphs = whole;
     /* Once kernel records were switched, CUPTI 13.0 gives the kernels of a graph times that reach
      * from one launch to another. Where those are recorded one by one, records go on and what lies
@@ -254,7 +264,7 @@ static void choose_graphs(struct lpoc_gpu *g)
     g->steady = !whole && k->kernels && k->launches;
     if (g->steady)
         lpoc_window_note_more(g->owner);
-    lpoc_write_facts(g->owner, fact, 1);
+    write_fact(g, "cuda.graphs", whole ? "whole" : "nodes");
 }
 
 /* False when records were wanted and CUPTI gives none at all. */
@@ -303,6 +313,7 @@ struct lpoc_gpu *lpoc_gpu_of(struct lpoc *c)
 
 static void finish_at_exit(void)
 {
+    lpoc_detach_end(lpoc_get());
     lpoc_gpu_finish(lpoc_get());
 }
 
@@ -318,29 +329,34 @@ static void start_between_windows(struct lpoc *c)
     lpoc_unlock(&c->window.lock);
 }
 
+/* The library, and room for its records. */
+static bool load(struct lpoc_gpu *g)
+{
+    char why[512];
+
+    if (lpoc_cupti_load(&g->api, g->owner->knobs.cupti, why, sizeof why))
+        return known_version(g) && (g->records = lpoc_records_create(g));
+    lpoc_note(g->owner, LPOT_NOTE_NO_CUPTI, 0,
+              "no usable libcupti: %s; kernels are not recorded; set LPO_COLLECT_CUPTI to the path "
+              "of one",
+              why);
+    return false;
+}
+
+/* From a library to records. */
 static bool start(struct lpoc_gpu *g)
 {
     const struct lpoc_knobs *k = &g->owner->knobs;
-    char why[512];
 
-    if (!lpoc_cupti_load(&g->api, k->cupti, why, sizeof why)) {
-        lpoc_note(g->owner, LPOT_NOTE_NO_CUPTI, 0,
-                  "no usable libcupti: %s; kernels are not recorded; set LPO_COLLECT_CUPTI to the "
-                  "path of one",
-                  why);
+    if (!subscribe(g))
         return false;
-    }
-    if (!known_version(g) || !subscribe(g))
-        return false;
-    g->records = lpoc_records_create(g);
-    g->owner->gpu = g; /* callbacks may come from here on */
+    if (!g->again)
+        g->owner->gpu = g; /* callbacks may come from here on */
     set_attributes(g);
-    if (!g->records ||
-        !granted(g, g->api.register_callbacks(on_request, on_complete), LPOT_NOTE_CUPTI_REFUSED,
+    if (!granted(g, g->api.register_callbacks(on_request, on_complete), LPOT_NOTE_CUPTI_REFUSED,
                  "CUPTI takes no buffers, kernels are not recorded") ||
         !enable_records(g)) {
         g->api.unsubscribe(g->subscriber);
-        g->owner->gpu = NULL;
         return false;
     }
     enable_launches(g);
@@ -350,23 +366,28 @@ static bool start(struct lpoc_gpu *g)
         start_between_windows(g->owner);
     if (k->cupti_flush_ms && g->api.flush_period)
         g->api.flush_period((uint32_t)k->cupti_flush_ms);
-    atexit(finish_at_exit);
     return true;
 }
 
+/* The first time. */
 static void attach(struct lpoc *c, bool late)
 {
-    const char *const fact[1][2] = { { "cuda.attached", "first window" } };
     struct lpoc_gpu *g = lpoc_map(sizeof *g);
 
     if (!g)
         return;
     g->owner = c;
     g->late = late;
-    if (!start(g))
+    if (!load(g) || !start(g)) {
+        c->gpu = NULL;
         lpoc_unmap(g, sizeof *g);
-    else if (late)
-        lpoc_write_facts(c, fact, 1);
+        return;
+    }
+    atexit(finish_at_exit);
+    if (late)
+        write_fact(g, "cuda.attached",
+                   c->knobs.capture_attach == LPOC_ATTACH_INSIDE ? "windows" : "first window");
+    g->again = true;
 }
 
 /* CUPTI costs a program that launches many small kernels some percent from the moment that it is
@@ -393,15 +414,65 @@ void lpoc_gpu_start(struct lpoc *c)
         attach(c, false);
 }
 
+/* CUPTI allocates memory and waits for streams, which a thread may not do while it captures one
+ * into a graph, nor any other thread while the capture is a global one: the capture would fail. A
+ * thread in relaxed mode may. Returns the mode before, for the way back. */
+static int exchange_capture_mode(int mode)
+{
+    int (*exchange)(int *mode) = NULL;
+    void *f = dlsym(lpoc_driver(), "cuThreadExchangeStreamCaptureMode");
+
+    memcpy(&exchange, &f, sizeof f);
+    if (exchange)
+        exchange(&mode);
+    return mode;
+}
+
+/* Records come before the window is open. They are dropped: those of a late CUPTI are kept only
+ * where their launch was noted. */
 bool lpoc_gpu_attach(struct lpoc *c)
 {
+    int mode;
+
     if (!c->gpu_waits)
         return false;
     c->gpu_waits = false;
-    /* Records come before the window is open. They are dropped: those of a late CUPTI are kept only
-     * where their launch was noted. */
-    attach(c, true);
+    mode = exchange_capture_mode(CU_CAPTURE_RELAXED);
+    if (!c->gpu)
+        attach(c, true);
+    else if (!start(c->gpu))
+        c->gpu_waits = c->gpu->quiet = true; /* who holds CUPTI now may not at the next window */
+    exchange_capture_mode(mode);
     return true;
+}
+
+void lpoc_gpu_deliver(struct lpoc *c)
+{
+    struct lpoc_gpu *g = lpoc_gpu_of(c);
+
+    if (g)
+        g->api.flush_all(0);
+}
+
+void lpoc_gpu_detach(struct lpoc *c)
+{
+    struct lpoc_gpu *g = lpoc_gpu_of(c);
+    int mode;
+
+    if (!g || !g->api.finalize)
+        return;
+    mode = exchange_capture_mode(CU_CAPTURE_RELAXED);
+    /* Not without force: cuptiFinalize() throws away what is in a buffer with a kernel that runs.
+     */
+    g->api.flush_all(CUPTI_FLUSH_FORCED);
+    g->api.unsubscribe(g->subscriber);
+    g->api.finalize();
+    exchange_capture_mode(mode);
+    lpoc_records_detached(g->records);
+    __atomic_store_n(&g->base, __atomic_load_n(&c->window.highest, __ATOMIC_RELAXED),
+                     __ATOMIC_RELAXED);
+    __atomic_store_n(&c->gpu_ready, NULL, __ATOMIC_RELEASE);
+    c->gpu_waits = true;
 }
 
 void lpoc_gpu_switch(struct lpoc *c, bool on)
@@ -427,10 +498,12 @@ void lpoc_gpu_switch(struct lpoc *c, bool on)
 
 void lpoc_gpu_finish(struct lpoc *c)
 {
-    struct lpoc_gpu *g = lpoc_gpu_of(c);
+    struct lpoc_gpu *g;
 
-    if (!g)
-        return;
-    g->api.flush_all(CUPTI_FLUSH_FORCED);
+    lpoc_lock(&c->window.lock); /* CUPTI must not go meanwhile */
+    g = lpoc_gpu_of(c);
+    if (g)
+        g->api.flush_all(CUPTI_FLUSH_FORCED);
+    lpoc_unlock(&c->window.lock);
     lpoc_finish(c, false);
 }

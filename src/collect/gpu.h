@@ -23,14 +23,23 @@ struct lpoc_gpu {
     struct cu_graphs driver; /* where graphs are timed as a whole */
     bool whole_graphs;
     bool steady; /* kernel records are not switched with the windows */
-    bool late;   /* attached at the first window, when the program was running */
+    bool late;   /* attached at a window, when the program was running */
+    bool again;  /* it was attached before: the file has its facts, and `about` is filled */
+    bool quiet;  /* that CUPTI refused was noted: windows may come by the thousand */
     void *subscriber;
     uint8_t about[2][LPOC_CALL_IDS]; /* enum lpoc_about by domain (1: runtime) and id */
     struct lpoc_records *records;    /* activity.h: from records to blocks */
     bool devices_written;            /* atomic */
     bool switch_refused;             /* noted once */
     bool stopped;                    /* atomic: CUPTI ended itself */
+    uint32_t base; /* atomic: of correlation ids; CUPTI counts from 1 when it comes again */
 };
+
+/* An id of CUPTI as the file has it: once in a process. */
+static inline uint32_t lpoc_correlation(const struct lpoc_gpu *g, uint32_t id)
+{
+    return id + __atomic_load_n(&g->base, __ATOMIC_RELAXED);
+}
 
 /* callback.c */
 void lpoc_on_callback(void *user, int domain, uint32_t id, const void *data);
@@ -42,8 +51,12 @@ void lpoc_gpu_start(struct lpoc *c);
 /* For threads that are not called by CUPTI: NULL while CUPTI is being set up, where it was refused,
  * and when it has stopped. */
 struct lpoc_gpu *lpoc_gpu_of(struct lpoc *c);
-/* CUPTI, where it waits for the first window; under the lock of the windows. True: it took time. */
+/* CUPTI, where it waits for a window; under the lock of the windows. True: it took time. */
 bool lpoc_gpu_attach(struct lpoc *c);
+/* Has CUPTI deliver the records of what has ended; under the same lock. */
+void lpoc_gpu_deliver(struct lpoc *c);
+/* CUPTI leaves the process until the next window; under the same lock. */
+void lpoc_gpu_detach(struct lpoc *c);
 /* Kernel records and the callbacks of kernel launches, on or off; under the lock of the windows. */
 void lpoc_gpu_switch(struct lpoc *c, bool on);
 /* Delivers what CUPTI still holds; at the end of the process. */

@@ -8,6 +8,13 @@
 
 enum { LPOC_PATH_MAX = 4096 };
 
+/* When CUPTI is in the process. */
+enum lpoc_attach {
+    LPOC_ATTACH_START,  /* from the first call of CUDA */
+    LPOC_ATTACH_WINDOW, /* from the first window */
+    LPOC_ATTACH_INSIDE, /* in windows alone; detach.h */
+};
+
 struct lpoc_knobs {
     char dir[LPOC_PATH_MAX];     /* LPO_COLLECT_DIR, absolute; "" keeps the collector off */
     char cupti[LPOC_PATH_MAX];   /* LPO_COLLECT_CUPTI: this libcupti and no other; "" searches */
@@ -20,13 +27,15 @@ struct lpoc_knobs {
     int64_t max_mb;              /* limit of one file; 0: none */
     /* Windows; window.h */
     int64_t capture_first, capture_last, capture_every; /* which calls; last 0: no end */
+    int64_t capture_in_a_row;                           /* and so many one after the other */
     int64_t capture_after_ms, capture_for_ms;           /* for 0: to the end */
     int64_t capture_signal;                             /* switches recording; 0: none */
     int64_t capture_control;                            /* 1: listen to lpo ctl */
     int64_t capture_wait;                               /* 1: not before a signal or lpo ctl */
     int64_t ring_ms, ring_mb, slow_ms;                  /* ring.h; 0: none */
-    int64_t capture_count;  /* 1: kernels launched outside windows are counted */
-    int64_t capture_attach; /* 1: CUPTI comes with the first window, not with CUDA */
+    int64_t capture_count;     /* 1: kernels launched outside windows are counted */
+    int64_t capture_attach;    /* enum lpoc_attach */
+    int64_t capture_linger_ms; /* so long after a window CUPTI goes, where it goes */
     /* GPU */
     int64_t kernels, copies; /* record them? */
     int64_t launches;        /* 0: no launch callbacks (kernels lose their ranges) */

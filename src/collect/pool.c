@@ -14,7 +14,7 @@ static uint8_t *make(struct lpoc_pool *p)
         return NULL;
     buffer = lpoc_map(p->bytes);
     if (buffer)
-        p->made++;
+        p->all[p->made++] = buffer;
     return buffer;
 }
 
@@ -53,5 +53,27 @@ void lpoc_pool_give(struct lpoc_pool *p, uint8_t *buffer, size_t used)
     lpoc_lock(&p->lock);
     if (p->free_count < LPOC_POOL_MAX)
         p->free[p->free_count++] = buffer;
+    lpoc_unlock(&p->lock);
+}
+
+static bool is_free(const struct lpoc_pool *p, const uint8_t *buffer)
+{
+    for (unsigned i = 0; i < p->free_count; i++)
+        if (p->free[i] == buffer)
+            return true;
+    return false;
+}
+
+/* How much of one that did not come back was used is not known. */
+void lpoc_pool_reclaim(struct lpoc_pool *p)
+{
+    lpoc_lock(&p->lock);
+    for (unsigned i = 0; i < p->made; i++) {
+        if (is_free(p, p->all[i]))
+            continue;
+        if (p->zeroed)
+            memset(p->all[i], 0, p->bytes);
+        p->free[p->free_count++] = p->all[i];
+    }
     lpoc_unlock(&p->lock);
 }

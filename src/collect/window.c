@@ -60,7 +60,9 @@ static bool is_wanted(const struct lpoc_knobs *k, uint64_t call)
 {
     return call >= (uint64_t)k->capture_first &&
            (!k->capture_last || call <= (uint64_t)k->capture_last) &&
-           (call - (uint64_t)k->capture_first) % (uint64_t)k->capture_every == 0;
+           (call - (uint64_t)k->capture_first) / (uint64_t)k->capture_in_a_row %
+                   (uint64_t)k->capture_every ==
+               0;
 }
 
 /* --- the file ------------------------------------------------------------------------------- */
@@ -110,7 +112,8 @@ static void decide(struct lpoc *c)
 
     if (on == w->on)
         return;
-    if (on) {                   /* callbacks first, so that no kernel record lacks its launch */
+    if (on) { /* callbacks first, so that no kernel record lacks its launch */
+        lpoc_detach_cancel(c);
         if (lpoc_gpu_attach(c)) /* it takes its time, in which nothing is recorded */
             now = lpoc_ticks(c->clock.counter);
         w->from = now > w->last_end ? now : w->last_end;
@@ -122,6 +125,7 @@ static void decide(struct lpoc *c)
     now = lpoc_ticks(c->clock.counter);
     __atomic_store_n(&w->on, false, __ATOMIC_RELEASE);
     add_window(w, now > w->from ? now : w->from);
+    lpoc_detach_ask(c);
     if (w->windows_used + ENTRY_MAX * 2 > sizeof w->windows ||
         now - w->windows_at > (uint64_t)c->knobs.flush_ms * c->clock.ticks_per_ms)
         write_windows(c, now);
@@ -368,10 +372,12 @@ void lpoc_window_range_end(struct lpoc_thread *t, uint64_t id)
 
 /* --- records that come in any case ---------------------------------------------------------- */
 
+enum { CAME = 1, SHIFT = 1 }; /* an entry: the id and this bit; 0 is none, no id is 0 */
+
 void lpoc_window_note_more(struct lpoc *c)
 {
     struct lpoc_window *w = &c->window;
-    uint32_t *more = w->noted ? lpoc_map(LPOC_NOTED_MORE * sizeof *more) : NULL;
+    uint64_t *more = w->noted ? lpoc_map(LPOC_NOTED_MORE * sizeof *more) : NULL;
 
     if (!more)
         return;
@@ -380,16 +386,63 @@ void lpoc_window_note_more(struct lpoc *c)
     w->notes = LPOC_NOTED_MORE;
 }
 
-void lpoc_window_note(struct lpoc *c, uint32_t correlation)
+static void raise(uint32_t *highest, uint32_t to)
 {
-    if (c->window.noted)
-        __atomic_store_n(&c->window.noted[correlation % c->window.notes], correlation,
-                         __ATOMIC_RELAXED);
+    uint32_t was = __atomic_load_n(highest, __ATOMIC_RELAXED);
+
+    while (was < to && !__atomic_compare_exchange_n(highest, &was, to, true, __ATOMIC_RELAXED,
+                                                    __ATOMIC_RELAXED))
+        ;
 }
 
-bool lpoc_window_noted(const struct lpoc *c, uint32_t correlation)
+void lpoc_window_note(struct lpoc *c, uint32_t correlation)
 {
-    return !c->window.used || c->ring.on || !c->window.noted ||
-           __atomic_load_n(&c->window.noted[correlation % c->window.notes], __ATOMIC_RELAXED) ==
-               correlation;
+    struct lpoc_window *w = &c->window;
+    uint64_t was;
+
+    if (!w->noted)
+        return;
+    was = __atomic_exchange_n(&w->noted[correlation % w->notes], (uint64_t)correlation << SHIFT,
+                              __ATOMIC_RELAXED);
+    __atomic_fetch_add(&w->launched, 1, __ATOMIC_RELAXED);
+    if (was && !(was & CAME)) /* so many launches ago that nobody waits for it any more */
+        __atomic_fetch_add(&w->lost, 1, __ATOMIC_RELAXED);
+    raise(&w->highest, correlation);
+}
+
+void lpoc_window_note_failed(struct lpoc *c, uint32_t correlation)
+{
+    struct lpoc_window *w = &c->window;
+    uint64_t noted = (uint64_t)correlation << SHIFT;
+
+    if (w->noted && __atomic_compare_exchange_n(&w->noted[correlation % w->notes], &noted, 0, false,
+                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        __atomic_fetch_add(&w->lost, 1, __ATOMIC_RELAXED);
+}
+
+bool lpoc_window_noted(struct lpoc *c, uint32_t correlation)
+{
+    struct lpoc_window *w = &c->window;
+    uint64_t noted = (uint64_t)correlation << SHIFT;
+
+    if (!w->used || c->ring.on || !w->noted)
+        return true;
+    if (__atomic_compare_exchange_n(&w->noted[correlation % w->notes], &noted, noted | CAME, false,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        __atomic_fetch_add(&w->came, 1, __ATOMIC_RELAXED);
+    else if (noted != ((uint64_t)correlation << SHIFT | CAME))
+        return false;
+    __atomic_fetch_add(&w->records, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+uint64_t lpoc_window_outstanding(const struct lpoc *c, uint64_t *records)
+{
+    const struct lpoc_window *w = &c->window;
+    uint64_t done =
+        __atomic_load_n(&w->came, __ATOMIC_RELAXED) + __atomic_load_n(&w->lost, __ATOMIC_RELAXED);
+    uint64_t launched = __atomic_load_n(&w->launched, __ATOMIC_RELAXED);
+
+    *records = __atomic_load_n(&w->records, __ATOMIC_RELAXED);
+    return launched > done ? launched - done : 0;
 }

@@ -43,8 +43,12 @@ struct lpoc_window {
     uint64_t count;          /* windows so far */
     uint64_t starts[LPOC_CHOSEN_STARTS];
     uint8_t *matches; /* by string id: enum match, filled when first asked for */
-    uint32_t *noted;  /* by correlation id, modulo `notes`; atomic */
+    uint64_t
+        *noted; /* by correlation id, modulo `notes`: it, and whether its record came; atomic */
     uint32_t notes;
+    uint32_t highest;                       /* id that was noted; atomic */
+    uint64_t launched, lost, came, records; /* atomic: ids noted, those of them without a record to
+                                             * come, those whose first record came; all records */
     uint8_t windows[LPOC_WINDOWS_BYTES];
     size_t windows_used;
     uint64_t windows_at; /* ticks: when they were last written */
@@ -80,6 +84,11 @@ void lpoc_window_range_end(struct lpoc_thread *t, uint64_t id);
 /* Copies and graph launches are reported outside windows too, kernels where their records are not
  * switched (gpu.h, steady): those inside are noted. */
 void lpoc_window_note(struct lpoc *c, uint32_t correlation);
+/* That launch failed: it has no record. */
+void lpoc_window_note_failed(struct lpoc *c, uint32_t correlation);
 /* Before the first: kernels will be noted too. */
 void lpoc_window_note_more(struct lpoc *c);
-bool lpoc_window_noted(const struct lpoc *c, uint32_t correlation);
+bool lpoc_window_noted(struct lpoc *c, uint32_t correlation);
+/* Launches inside windows whose record has not come. `records`: all that came so far; a CUDA graph
+ * has many of one launch. */
+uint64_t lpoc_window_outstanding(const struct lpoc *c, uint64_t *records);

@@ -38,7 +38,8 @@ static struct {
     bool kinds[KINDS], ids[8][IDS], zeroed;
     union fake_record *pending;
     size_t count, dropped;
-    int errors;
+    int errors, finalized;
+    bool held; /* by another tool */
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 int fake_kernels_switched;
@@ -86,6 +87,7 @@ EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, siz
 EXPORT int cuptiActivityFlushAll(uint32_t flag);
 EXPORT int cuptiActivityFlushPeriod(uint32_t ms);
 EXPORT int cuptiGetGraphNodeId(void *node, uint64_t *id);
+EXPORT int cuptiFinalize(void);
 EXPORT int cuptiGetResultString(int result, const char **text);
 
 int cuptiGetVersion(uint32_t *version)
@@ -113,7 +115,7 @@ int cuptiSubscribe_v2(void **subscriber, cupti_callback f, void *user,
 int cuptiSubscribe(void **subscriber, cupti_callback f, void *user)
 {
     VERDICT(-1);
-    if (fake.callback)
+    if (fake.callback || fake.held)
         return CUPTI_MULTIPLE_SUBSCRIBERS;
     if (fake_meanwhile)
         fake_meanwhile();
@@ -127,7 +129,26 @@ int cuptiUnsubscribe(void *subscriber)
 {
     (void)subscriber;
     __atomic_store_n(&fake.callback, NULL, __ATOMIC_RELEASE);
-    memset(fake.kinds, 0, sizeof fake.kinds);
+    for (int i = 0; i < KINDS; i++)
+        __atomic_store_n(&fake.kinds[i], false, __ATOMIC_RELAXED);
+    return CUPTI_OK;
+}
+
+/* As the real one: what was not delivered is lost, and calls are counted from the beginning. */
+int cuptiFinalize(void)
+{
+    VERDICT(-1);
+    cuptiUnsubscribe(&fake);
+    for (int domain = 0; domain < 8; domain++)
+        for (int id = 0; id < IDS; id++)
+            __atomic_store_n(&fake.ids[domain][id], false, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&fake.lock);
+    fake.count = 0;
+    fake.request = NULL;
+    fake.complete = NULL;
+    pthread_mutex_unlock(&fake.lock);
+    fake_calls_restart();
+    __atomic_add_fetch(&fake.finalized, 1, __ATOMIC_RELEASE);
     return CUPTI_OK;
 }
 
@@ -197,10 +218,31 @@ int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dr
     return CUPTI_OK;
 }
 
+/* Without force, a buffer waits for the kernels in it that still run; with force, these have no
+ * times. A millisecond is not looked at. */
+static bool all_have_ended(bool force)
+{
+    uint64_t now = fake_now() + 1000000;
+    bool ended = true;
+
+    pthread_mutex_lock(&fake.lock);
+    for (size_t i = 0; fake.pending && i < fake.count; i++) {
+        union fake_record *r = &fake.pending[i];
+
+        if (r->head.kind != CUPTI_KIND_KERNEL || r->kernel.end <= now)
+            continue;
+        ended = false;
+        if (force)
+            r->kernel.start = r->kernel.end = 0;
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return ended;
+}
+
 int cuptiActivityFlushAll(uint32_t flag)
 {
     VERDICT(-1);
-    if (flag)
+    if (all_have_ended(flag) || flag)
         fake_complete(FAKE_IN_ORDER);
     return CUPTI_OK;
 }
@@ -344,6 +386,16 @@ EXPORT void fake_fatal(int result)
     struct cupti_state_data s = { result, "the device fell off" };
 
     fake_tell(CUPTI_DOMAIN_STATE, CUPTI_FATAL_ERROR, &s);
+}
+
+EXPORT int fake_finalized(void)
+{
+    return __atomic_load_n(&fake.finalized, __ATOMIC_ACQUIRE);
+}
+
+EXPORT void fake_hold(int held)
+{
+    fake.held = held;
 }
 
 EXPORT int fake_errors(void)

@@ -47,6 +47,8 @@ void fake_launch(const struct fake_kernel *k);
 void fake_copy(unsigned kind, uint64_t bytes);
 void fake_peer(uint32_t from, uint32_t to, uint64_t bytes);
 void fake_set(uint64_t bytes);
+/* A launch that the driver refuses. */
+void fake_failed_launch(void);
 /* A launch with no call seen before it: another thread's, or one before we were there. */
 void fake_silent_launch(const struct fake_kernel *k);
 
@@ -69,4 +71,6 @@ void fake_graph_launch(const struct fake_graph *g);
 /* Delivers all that was launched, from a thread of its own. */
 void fake_complete(int order);
 void fake_fatal(int result);
+int fake_finalized(void); /* how often CUPTI left */
+void fake_hold(int held); /* another tool holds CUPTI, or lets it go */
 int fake_errors(void); /* rules of CUPTI that the client broke: a buffer that is not zeroed … */

@@ -61,15 +61,20 @@ static const char *name_of(uint32_t id)
     return "cuCall";
 }
 
-uint32_t fake_call(uint32_t id, const void *params)
+static uint32_t last_call;
+
+void fake_calls_restart(void)
 {
-    static uint32_t last;
-    static int success;
-    uint32_t correlation = __atomic_add_fetch(&last, 3, __ATOMIC_RELAXED);
+    __atomic_store_n(&last_call, 0, __ATOMIC_RELAXED);
+}
+
+static uint32_t call(uint32_t id, const void *params, int result)
+{
+    uint32_t correlation = __atomic_add_fetch(&last_call, 3, __ATOMIC_RELAXED);
     struct cupti_call c = { .site = CUPTI_ENTER,
                             .function = name_of(id),
                             .params = params,
-                            .result = &success,
+                            .result = &result,
                             .correlation = correlation };
 
     if (id) {
@@ -78,6 +83,11 @@ uint32_t fake_call(uint32_t id, const void *params)
         fake_tell(CUPTI_DOMAIN_DRIVER, id, &c);
     }
     return correlation;
+}
+
+uint32_t fake_call(uint32_t id, const void *params)
+{
+    return call(id, params, 0);
 }
 
 union fake_record fake_kernel_record(const struct fake_kernel *k, uint32_t correlation)
@@ -102,6 +112,11 @@ EXPORT void fake_launch(const struct fake_kernel *k)
 {
     union fake_record r = fake_kernel_record(k, fake_call(307, NULL));
     fake_keep(&r);
+}
+
+EXPORT void fake_failed_launch(void)
+{
+    call(307, NULL, 1);
 }
 
 EXPORT void fake_silent_launch(const struct fake_kernel *k)

@@ -25,6 +25,8 @@ union fake_record {
 
 /* The two callbacks of one driver call (id 0: none); the correlation is what its records carry. */
 uint32_t fake_call(uint32_t id, const void *params);
+/* From 1 on again, as where CUPTI comes again. */
+void fake_calls_restart(void);
 struct fake_kernel;
 union fake_record fake_kernel_record(const struct fake_kernel *k, uint32_t correlation);
 uint64_t fake_now(void);

@@ -208,7 +208,8 @@ static const struct gpu_scenario launch_scenarios[] = {
 static const struct gpu_scenario *find(const char *name)
 {
     static const struct gpu_scenario *const groups[] = { launch_scenarios, graph_scenarios,
-                                                         call_scenarios, window_scenarios };
+                                                         call_scenarios, window_scenarios,
+                                                         detach_scenarios };
 
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         for (const struct gpu_scenario *s = groups[i]; s->name; s++)

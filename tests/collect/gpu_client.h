@@ -13,7 +13,8 @@ struct gpu_scenario {
     int (*run)(void);
 };
 
-extern const struct gpu_scenario graph_scenarios[], call_scenarios[], window_scenarios[];
+extern const struct gpu_scenario graph_scenarios[], call_scenarios[], window_scenarios[],
+    detach_scenarios[];
 extern const struct fake_kernel gemm, norm;
 
 int four_times(void *(*gpu_op)(void *)); /* in threads that get the names t0 … t3 */

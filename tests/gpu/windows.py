@@ -69,7 +69,7 @@ def compare(full_path, part_path, name, percent):
     full, part = Trace(full_path), Trace(part_path)
     all_calls, some = calls_of(full, name), calls_of(part, name)
     seen, recorded = part.window_calls
-    first, every = (int(part.facts["LPO_COLLECT_CAPTURE_" + k]) for k in ("FIRST", "EVERY"))
+    first, every, row = (int(part.facts["LPO_COLLECT_CAPTURE_" + k]) for k in ("FIRST", "EVERY", "IN_A_ROW"))
     wrong = []
     if len(some) != recorded or seen != len(all_calls):
         wrong.append(f"{len(some)} calls in the file, {recorded} of {seen} by its own count, {len(all_calls)} in the full trace")
@@ -77,10 +77,11 @@ def compare(full_path, part_path, name, percent):
     if lost:
         wrong.append(f"{lost} GPU operations without a launch")
     for i, call in enumerate(some):
-        like = all_calls[first - 1 + i * every]
+        number = first + i // row * row * every + i % row
+        like = all_calls[number - 1]
         here, there = (Counter(w["name"] for w in some_call if w["name"] != COPY_KERNEL) for some_call in (call, like))
         if here != there:
-            wrong.append(f"call {first + i * every}: {len(call)} kernels, {len(like)} in the full trace")
+            wrong.append(f"call {number}: {len(call)} kernels, {len(like)} in the full trace")
             if len(wrong) == 1:
                 print(f"  only here: {dict(here - there)}\n  only in the full trace: {dict(there - here)}")
     times = [gpu_ns(c) for c in some]

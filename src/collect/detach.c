@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/detach.h"
+
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "collect/collect.h"
+#include "collect/gpu.h"
+#include "collect/guard.h"
+
+enum {
+    STACK_BYTES = 1 << 20, /* CUPTI works on it */
+    ROUND_MS = 5,
+    PATIENCE_MS = 2000,
+};
+static const uint64_t NS_PER_MS = 1000000, NS_PER_S = 1000000000;
+
+void lpoc_detach_start(struct lpoc *c)
+{
+    pthread_condattr_t attr;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->detach.changed, &attr);
+    pthread_condattr_destroy(&attr);
+    c->detach.has_thread = c->detach.sleeps = c->detach.asked = c->detach.ended = false;
+}
+
+/* The lock is free meanwhile. */
+static void wait_until(struct lpoc *c, uint64_t ns)
+{
+    struct timespec at = { (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
+
+    pthread_cond_timedwait(&c->detach.changed, &c->window.lock, &at);
+}
+
+static void wait_for_window(struct lpoc *c)
+{
+    c->detach.sleeps = true;
+    pthread_cond_wait(&c->detach.changed, &c->window.lock);
+    c->detach.sleeps = false;
+}
+
+/* What has come since a window closed. */
+struct arrivals {
+    uint64_t asked_ns, records, last_ns;
+};
+
+/* Kernels that were launched in the window may run, or wait to run, long after it: without their
+ * end they would have no times. Until every launch has its record, and for those with many, until
+ * no more come. Some launches never get one (they were captured into a graph), so the wait ends
+ * when nothing has come for a while. */
+static bool all_came(struct lpoc *c, struct arrivals *a, uint64_t now)
+{
+    uint64_t before = a->records, left;
+
+    if (a->asked_ns != c->detach.asked_ns)
+        *a = (struct arrivals){ c->detach.asked_ns, before = UINT64_MAX, now };
+    lpoc_gpu_deliver(c);
+    left = lpoc_window_outstanding(c, &a->records);
+    if (a->records != before)
+        a->last_ns = now;
+    return (!left && a->records == before) || now - a->last_ns > PATIENCE_MS * NS_PER_MS;
+}
+
+static void *detach(void *collector)
+{
+    struct lpoc *c = collector;
+    struct lpoc_detach *d = &c->detach;
+    const uint64_t linger_ns = (uint64_t)c->knobs.capture_linger_ms * NS_PER_MS;
+    struct arrivals arrivals = { 0 };
+
+    prctl(PR_SET_NAME, "lpo-detach");
+    lpoc_lock(&c->window.lock);
+    for (;;) {
+        uint64_t now = lpoc_clock_read(CLOCK_MONOTONIC);
+
+        if (!d->asked) {
+            wait_for_window(c);
+        } else if (now < d->asked_ns + linger_ns) {
+            wait_until(c, d->asked_ns + linger_ns);
+        } else if (!all_came(c, &arrivals, now)) {
+            wait_until(c, now + ROUND_MS * NS_PER_MS);
+        } else {
+            lpoc_gpu_detach(c);
+            d->asked = false;
+        }
+    }
+    return NULL;
+}
+
+/* Signals are blocked here (the caller holds a lock of ours), and the thread inherits that. */
+static bool make_thread(struct lpoc *c)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    bool made;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    made = pthread_create(&thread, &attr, detach, c) == 0;
+    pthread_attr_destroy(&attr);
+    return made;
+}
+
+void lpoc_detach_ask(struct lpoc *c)
+{
+    struct lpoc_detach *d = &c->detach;
+
+    if (c->knobs.capture_attach != LPOC_ATTACH_INSIDE || !lpoc_gpu_of(c) || d->ended)
+        return;
+    if (!d->has_thread)
+        d->has_thread = make_thread(c);
+    d->asked_ns = lpoc_clock_read(CLOCK_MONOTONIC);
+    d->asked = true;
+    if (d->sleeps)
+        pthread_cond_signal(&d->changed);
+}
+
+void lpoc_detach_cancel(struct lpoc *c)
+{
+    c->detach.asked = false;
+}
+
+void lpoc_detach_end(struct lpoc *c)
+{
+    if (c->knobs.capture_attach != LPOC_ATTACH_INSIDE)
+        return;
+    lpoc_lock(&c->window.lock);
+    c->detach.ended = true;
+    c->detach.asked = false;
+    lpoc_unlock(&c->window.lock);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collect/detach.h - CUPTI only inside windows (CAPTURE_ATTACH=2).
+ *
+ * CUPTI slows a program that launches many small kernels down as long as it is in the process,
+ * whatever is recorded. Here it comes with a window and goes when no other window has opened for a
+ * while (CAPTURE_LINGER_MS) and what ran in the window has its times. It goes on a thread of the
+ * collector, so that no call of the program waits for it; only a window that opens in that moment
+ * does. */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lpoc;
+
+/* All under the lock of the windows. */
+struct lpoc_detach {
+    pthread_cond_t changed;
+    bool has_thread;
+    bool sleeps; /* the thread, until it is asked */
+    bool asked;  /* the window closed, and none has opened since */
+    bool ended;  /* the program ends: CUPTI stays as it is */
+    uint64_t asked_ns;
+};
+
+void lpoc_detach_start(struct lpoc *c);
+/* A window has closed; or one opens. Under the lock of the windows. */
+void lpoc_detach_ask(struct lpoc *c);
+void lpoc_detach_cancel(struct lpoc *c);
+/* Before the program ends: waits for a detaching that is under way, and no other begins. */
+void lpoc_detach_end(struct lpoc *c);

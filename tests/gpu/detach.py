@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For tests/gpu/windows.sh inside: programs that CUPTI comes to and leaves while they run, and what their traces must hold.
+
+    detach.py flight              four windows of 100 products; the window ends when the last is launched, not when it ended
+    detach.py capture MODE        graphs are captured, in a mode of CUDA, while windows open and close on another thread and
+                                  on the capturing one; each replay must give the right result
+    detach.py threads SECONDS     three threads launch, a fourth opens windows; the memory of GPU and process must not grow
+    detach.py check FILE.lpot flight|capture|threads
+"""
+import statistics
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "collect"))
+RANGE, WINDOWS, PRODUCTS = "window", 4, 100
+
+
+def flight():
+    import torch
+    from torch.cuda import nvtx
+
+    a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    torch.cuda.synchronize()
+    for _ in range(WINDOWS):
+        nvtx.range_push(RANGE)
+        for _ in range(PRODUCTS):
+            torch.mm(a, a)
+        nvtx.range_pop()
+        time.sleep(0.6)
+    torch.cuda.synchronize()
+
+
+def poke(stop, pause_s, lengths):
+    """Opens and closes windows until told to stop."""
+    import torch
+    from torch.cuda import nvtx
+
+    a = torch.zeros(64, device="cuda")
+    while not stop.is_set():
+        started = time.perf_counter()
+        nvtx.range_push(RANGE)
+        lengths.append(time.perf_counter() - started)
+        if pause_s >= 0:
+            with torch.cuda.stream(torch.cuda.Stream()):
+                a.add_(0)
+        nvtx.range_pop()
+        time.sleep(abs(pause_s))
+
+
+def capture_once(torch, nvtx, mode, inside):
+    a = torch.ones(1 << 16, device="cuda")
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode=mode):
+        a.mul_(2)
+        if inside:
+            nvtx.range_push(RANGE)
+        time.sleep(0.03)  # others have time for what they do
+        if inside:
+            nvtx.range_pop()
+            time.sleep(0.03)
+        a.add_(1)
+    graph.replay()
+    torch.cuda.synchronize()
+    return float(a[0]) == 3 and float(a[-1]) == 3
+
+
+def capture(mode):
+    import torch
+    from torch.cuda import nvtx
+
+    stop, lengths = threading.Event(), []
+    torch.zeros(1, device="cuda")
+    # Without a launch of its own: a global capture forbids some of what a launch may need.
+    thread = threading.Thread(target=poke, args=(stop, -0.01, lengths))
+    thread.start()
+    right, failures = 0, []
+    for i in range(30):
+        try:
+            right += capture_once(torch, nvtx, mode, inside=i % 3 == 0)
+        except RuntimeError as e:
+            failures.append(str(e).splitlines()[0])
+            break
+    stop.set()
+    thread.join()
+    print(f"{mode}: {right} of 30 captures right, {len(lengths)} windows of the other thread {failures}")
+    if right != 30:
+        print("FAILED: a capture")
+
+
+def threads(seconds):
+    import torch
+
+    stop, lengths, done, total = threading.Event(), [], [], [0]
+
+    def launch():
+        a = torch.eye(256, device="cuda") * 1.0
+        n = 0
+        with torch.cuda.stream(torch.cuda.Stream()):
+            while not stop.is_set():
+                a = torch.mm(a, a)
+                n += 1
+                if n % 2000 == 0:
+                    torch.cuda.current_stream().synchronize()
+            torch.cuda.current_stream().synchronize()
+        done.append(bool((a == torch.eye(256, device="cuda")).all()))
+        total[0] += n
+
+    def memory():
+        free, _ = torch.cuda.mem_get_info()
+        with open("/proc/self/statm", encoding="ascii") as f:
+            return free / 2**20, int(f.read().split()[1]) * 4096 / 2**20
+
+    torch.zeros(1, device="cuda")
+    workers = [threading.Thread(target=launch) for _ in range(3)]
+    for w in workers:
+        w.start()
+    opener = threading.Thread(target=poke, args=(stop, 0.02, lengths))
+    opener.start()
+    time.sleep(seconds / 4)
+    early, windows = memory(), len(lengths)
+    time.sleep(3 * seconds / 4)
+    late = memory()
+    stop.set()
+    for w in [*workers, opener]:
+        w.join()
+    times = sorted(lengths)
+    print(f"{len(lengths)} windows, {total[0]} launches; opening one: median {1e3 * statistics.median(times):.1f} ms, longest {1e3 * times[-1]:.1f} ms; "
+          f"from window {windows} on GPU memory {early[0] - late[0]:+.0f} MiB, process {late[1] - early[1]:+.0f} MiB")
+    if done != [True] * 3 or early[0] - late[0] > 64 or late[1] - early[1] > 64:
+        print(f"FAILED: results {done}, memory early {early}, late {late}")
+
+
+def check(path, kind):
+    from lpot import Trace
+
+    t, wrong = Trace(path), []
+    kernels = [w for w in t.works if w["kind"] == 3]
+    lost = sum(1 for w in t.works if w["path"] is None)
+    untimed = sum(1 for w in kernels if "end" not in w)
+    corrs = [w["corr"] for w in kernels]
+    print(f"{kind}: {len(t.windows)} windows, {t.window_calls[1]} of {t.window_calls[0]} calls, {len(kernels)} kernels, {lost} without a launch, "
+          f"{untimed} without times, {len(t.launches)} launches, {len(corrs) - len(set(corrs))} numbers of launches used twice, "
+          f"first and last {corrs[:1]} {corrs[-1:]}, attached {t.facts.get('cuda.attached')}")
+    if kind == "flight":
+        by_window = [0] * len(t.windows)
+        products = [w for w in kernels if w["path"] == (RANGE,) or w["path"] and w["path"][-1] == RANGE]
+        print(f"  {len(products)} in the range, {by_window and len(products) / len(by_window):.1f} a window; their numbers "
+              f"{[corrs[i] for i in range(0, len(corrs), max(1, len(corrs) // 12))]}")
+        if len(products) != WINDOWS * PRODUCTS:
+            wrong.append(f"{len(products)} products recorded, not {WINDOWS * PRODUCTS}")
+    if lost:
+        wrong.append(f"{lost} kernels have no launch")
+    for note in t.notes:
+        print("  note", note)
+    print("FAILED: " + "; ".join(wrong) if wrong else "passed")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "check":
+        sys.exit(check(sys.argv[2], sys.argv[3]))
+    {"flight": flight, "capture": capture, "threads": lambda s: threads(float(s))}[sys.argv[1]](*sys.argv[2:])
