@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What windows cost: outside, inside, every eighth step; and the calls that can block.
 
-    windows_bench.py --library liblpo-collect.so --out DIR [--rounds 12] [--seconds 110]
+    windows_bench.py --library liblpo-collect.so --out DIR [--what windows|rows] [--rounds 12] [--seconds 110]
 
 The model of collect_bench.py, in processes forked from one parent that has imported torch. A process with a collector
 is switched from outside, as `lpo ctl` does it, before each of its repeats: outside and inside a window are the same
 process, one after the other in each round. Processes differ from each other by 5 % and the machine has bad seconds, so
 each kind has several processes, and what counts are lower quarters, of the steps of a repeat and of repeats. figures.txt gets a
 line for each figure: name, percent over what, the least and the most of single processes, processes.
+
+`rows`: 32 steps in a row of every 256, with CUPTI there for those alone. A repeat is 256 steps, so that it has one such row, and
+counts whole; rounds in which windows are allowed and not allowed alternate in the same process.
 """
 import argparse
 import json
@@ -25,21 +28,29 @@ import collect_bench  # noqa: E402
 
 SWITCHED = {"CAPTURE_CONTROL": 1, "CAPTURE_WAIT": 1}
 EVERY = 8
+ROW, INSIDE = 32, 2  # of CAPTURE_ATTACH
 EIGHTH = {**SWITCHED, "CAPTURE_RANGE": "*step", "CAPTURE_EVERY": EVERY}
 
 # name, settings of the collector (None: not loaded), processes
-PROCESSES = [
+WINDOWS = [
     ("none", None, 3),
-    ("late", {**SWITCHED, "CAPTURE_ATTACH": 1}, 3),
+    ("late", {**SWITCHED, "CAPTURE_ATTACH": 1}, 2),
+    ("inside", {**SWITCHED, "CAPTURE_ATTACH": INSIDE}, 3),
     ("whole", SWITCHED, 2),
     ("no calls", {**SWITCHED, "CALLS": 0}, 1),
     ("eighth", EIGHTH, 2),
     ("eighth counted", {**EIGHTH, "CAPTURE_COUNT": 1}, 1),
 ]
+ROWS = [
+    ("none", None, 2),
+    ("rows", {**EIGHTH, "CAPTURE_IN_A_ROW": ROW, "CAPTURE_ATTACH": INSIDE}, 3),
+]
 NEVER_INSIDE = ("none", "late")
 
 # name, (process, recording?) over the same of another
-FIGURES = [
+WINDOWS_FIGURES = [
+    ("outside a window with attach: inside, over no collector", ("inside", False), ("none", False)),
+    ("inside a window with attach: inside, over no collector", ("inside", True), ("none", False)),
     ("before the first window with attach: window, over no collector", ("late", False), ("none", False)),
     ("outside a window, over no collector", ("whole", False), ("none", False)),
     ("inside a window, over no collector", ("whole", True), ("none", False)),
@@ -49,6 +60,12 @@ FIGURES = [
     ("every 8th step counted, over no collector", ("eighth counted", True), ("none", False)),
     ("calls that can block, over none of them", ("whole", True), ("no calls", True)),
 ]
+ROWS_FIGURES = [
+    (f"{ROW} steps in a row of every {ROW * EVERY}, over no collector", ("rows", True), ("none", False)),
+    ("the same, over the same process without windows", ("rows", True), ("rows", False)),
+    ("the same process without windows, over no collector", ("rows", False), ("none", False)),
+]
+WHATS = {"windows": (WINDOWS, WINDOWS_FIGURES, 1), "rows": (ROWS, ROWS_FIGURES, EVERY * ROW // collect_bench.TOKENS)}
 
 
 def control(folder, pid, word):
@@ -74,8 +91,8 @@ def lower_quarter(values):
     return sorted(values)[len(values) // 4]
 
 
-def steps(state):
-    """Milliseconds of a decode step: the lower quarter of means over eight, of which one is recorded where every eighth is."""
+def times_of_steps(state):
+    """Milliseconds of each decode step."""
     import torch
     from torch.cuda import nvtx
 
@@ -93,7 +110,17 @@ def steps(state):
         times.append(1e3 * (time.perf_counter() - start))
     nvtx.range_pop()
     torch.cuda.synchronize()
+    return times
+
+
+def steps(state):
+    """The lower quarter of means over eight, of which one is recorded where every eighth is."""
+    times = times_of_steps(state)
     return lower_quarter([statistics.mean(times[i:i + EVERY]) for i in range(0, len(times), EVERY)])
+
+
+def all_steps(state):
+    return statistics.mean(times_of_steps(state))
 
 
 class Process(collect_bench.Child):
@@ -118,20 +145,22 @@ class Process(collect_bench.Child):
             pass
         os.waitpid(self.pid, 0)
 
-    def one(self, recording):
+    def one(self, recording, repeats):
         try:
             self.switch(recording)
         except (OSError, RuntimeError, KeyError) as e:
             self.error = str(e)
             return
         before = len(self.times["eager"])
-        self.repeat("eager")
-        self.by_mode[recording] += self.times["eager"][before:]
+        for _ in range(repeats):
+            self.repeat("eager")
+        if not self.error:
+            self.by_mode[recording].append(statistics.mean(self.times["eager"][before:]))
 
 
 def start(args):
     started, out = time.time(), []
-    for name, settings, copies in PROCESSES:
+    for name, settings, copies in WHATS[args.what][0]:
         for copy in range(copies):
             folder = os.path.join(args.out, "traces", f"{name.replace(' ', '_')}-{copy}")
             out.append(Process(name, settings, os.path.abspath(args.library), folder))
@@ -142,7 +171,7 @@ def start(args):
     return out
 
 
-def run_rounds(processes, rounds, until):
+def run_rounds(processes, rounds, until, repeats):
     """In each round every process does one repeat in each of its modes, in an order by chance."""
     order = random.Random(0)
     for done in range(rounds):
@@ -151,7 +180,7 @@ def run_rounds(processes, rounds, until):
         turns = [(p, mode) for p in processes for mode in ((False,) if p.name in NEVER_INSIDE else (False, True))]
         for p, mode in order.sample(turns, len(turns)):
             if not p.error:
-                p.one(mode)
+                p.one(mode, repeats)
     return rounds
 
 
@@ -159,8 +188,8 @@ def of_kind(processes, name, mode):
     return [lower_quarter(p.by_mode[mode]) for p in processes if p.name == name and p.by_mode[mode]]
 
 
-def figures(processes):
-    for name, of, over in FIGURES:
+def figures(processes, wanted):
+    for name, of, over in wanted:
         above, below = of_kind(processes, *of), of_kind(processes, *over)
         if not above or not below:
             yield f"{name}\tn/a"
@@ -173,18 +202,20 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
     parser.add_argument("--out", required=True)
+    parser.add_argument("--what", choices=WHATS, default="windows")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=110, help="no new round after so many")
     args = parser.parse_args()
     started = time.time()
-    collect_bench.KINDS["eager"] = steps
+    _, wanted, repeats = WHATS[args.what]
+    collect_bench.KINDS["eager"] = steps if repeats == 1 else all_steps
     collect_bench.imports()
     processes = start(args)
-    done = run_rounds(processes, args.rounds, started + args.seconds)
+    done = run_rounds(processes, args.rounds, started + args.seconds, repeats)
     for p in processes:
         p.end()
     print(f"{done} rounds, {time.time() - started:.0f} s", flush=True)
-    lines = list(figures(processes))
+    lines = list(figures(processes, wanted))
     print("\n".join(lines))
     with open(os.path.join(args.out, "figures.txt"), "w", encoding="utf-8") as f:
         f.writelines(line + "\n" for line in lines)

@@ -76,6 +76,7 @@ static void on_node(struct lpoc *c, uint32_t id, const struct cupti_resource_dat
     struct lpoc_thread *t;
     uint8_t *p;
 
+    __atomic_store_n(&c->gpu->graphs, true, __ATOMIC_RELAXED);
     if (!graph || !api->graph_node_id || api->graph_node_id(graph->node, &node) != CUPTI_OK)
         return;
     if (id == CUPTI_NODE_CLONED &&
@@ -164,6 +165,8 @@ static void on_call(struct lpoc *c, int domain, uint32_t id, const struct cupti_
         about = c->gpu->about[domain == CUPTI_DOMAIN_RUNTIME][id];
     if (LPOC_RARE(about & (LPOC_CAN_BLOCK | LPOC_QUERIES)) && call->site == CUPTI_ENTER)
         on_blocking(about, domain, id, call);
+    if (LPOC_RARE(about & LPOC_LAUNCHES_GRAPH))
+        __atomic_store_n(&c->gpu->graphs, true, __ATOMIC_RELAXED);
     if (about & LPOC_LAUNCHES) {
         if (call->site == CUPTI_ENTER)
             on_launch(c, about, call);

@@ -108,7 +108,7 @@ void lpoc_detach_ask(struct lpoc *c)
 {
     struct lpoc_detach *d = &c->detach;
 
-    if (c->knobs.capture_attach != LPOC_ATTACH_INSIDE || !lpoc_gpu_of(c) || d->ended)
+    if (c->knobs.capture_attach != LPOC_ATTACH_INSIDE || d->ended || !lpoc_gpu_may_leave(c))
         return;
     if (!d->has_thread)
         d->has_thread = make_thread(c);

@@ -454,14 +454,34 @@ void lpoc_gpu_deliver(struct lpoc *c)
         g->api.flush_all(0);
 }
 
+bool lpoc_gpu_may_leave(struct lpoc *c)
+{
+    struct lpoc_gpu *g = lpoc_gpu_of(c);
+
+    if (!g || !g->api.finalize)
+        return false;
+    if (!__atomic_load_n(&g->graphs, __ATOMIC_RELAXED))
+        return true;
+    if (!g->stays)
+        lpoc_note(c, LPOT_NOTE_OTHER, 0,
+                  "CUPTI stays in the process between windows (attach: inside): the program uses "
+                  "CUDA graphs and would crash if it left");
+    g->stays = true;
+    return false;
+}
+
 void lpoc_gpu_detach(struct lpoc *c)
 {
+    static const int kinds[] = { CUPTI_KIND_KERNEL, CUPTI_KIND_MEMCPY, CUPTI_KIND_MEMCPY2,
+                                 CUPTI_KIND_MEMSET };
     struct lpoc_gpu *g = lpoc_gpu_of(c);
     int mode;
 
-    if (!g || !g->api.finalize)
+    if (!lpoc_gpu_may_leave(c))
         return;
     mode = exchange_capture_mode(CU_CAPTURE_RELAXED);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        g->api.disable(kinds[i]); /* what is launched from here on knows nothing of CUPTI */
     /* Not without force: cuptiFinalize() throws away what is in a buffer with a kernel that runs.
      */
     g->api.flush_all(CUPTI_FLUSH_FORCED);
@@ -475,6 +495,13 @@ void lpoc_gpu_detach(struct lpoc *c)
     c->gpu_waits = true;
 }
 
+/* Where kernel records go on, callbacks do too: a thread that is in the middle of a launch when its
+ * callbacks end gives the number of that launch to all that it launches later (CUPTI 13.0). */
+static bool switches_callbacks(const struct lpoc_gpu *g)
+{
+    return g->owner->knobs.launches && !g->owner->knobs.capture_count && !g->steady;
+}
+
 void lpoc_gpu_switch(struct lpoc *c, bool on)
 {
     struct lpoc_gpu *g = lpoc_gpu_of(c);
@@ -485,7 +512,7 @@ void lpoc_gpu_switch(struct lpoc *c, bool on)
         return;
     if (!on && c->knobs.kernels && !g->steady)
         result = g->api.disable(CUPTI_KIND_KERNEL);
-    for (size_t i = 0; c->knobs.launches && !c->knobs.capture_count && i < count; i++)
+    for (size_t i = 0; switches_callbacks(g) && i < count; i++)
         for (uint32_t id = lpoc_kernel_cbids[i].first; id <= lpoc_kernel_cbids[i].last; id++)
             g->api.enable_callback(on, g->subscriber, CUPTI_DOMAIN_DRIVER, id);
     if (on && c->knobs.kernels && !g->steady)

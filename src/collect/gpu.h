@@ -25,12 +25,14 @@ struct lpoc_gpu {
     bool steady; /* kernel records are not switched with the windows */
     bool late;   /* attached at a window, when the program was running */
     bool again;  /* it was attached before: the file has its facts, and `about` is filled */
+    bool stays;  /* that it cannot leave was noted */
     bool quiet;  /* that CUPTI refused was noted: windows may come by the thousand */
     void *subscriber;
     uint8_t about[2][LPOC_CALL_IDS]; /* enum lpoc_about by domain (1: runtime) and id */
     struct lpoc_records *records;    /* activity.h: from records to blocks */
     bool devices_written;            /* atomic */
     bool switch_refused;             /* noted once */
+    bool graphs;                     /* atomic: the program makes or launches CUDA graphs */
     bool stopped;                    /* atomic: CUPTI ended itself */
     uint32_t base; /* atomic: of correlation ids; CUPTI counts from 1 when it comes again */
 };
@@ -55,6 +57,9 @@ struct lpoc_gpu *lpoc_gpu_of(struct lpoc *c);
 bool lpoc_gpu_attach(struct lpoc *c);
 /* Has CUPTI deliver the records of what has ended; under the same lock. */
 void lpoc_gpu_deliver(struct lpoc *c);
+/* Not while it is not there, and never where the program has CUDA graphs: a launch of one that runs
+ * while CUPTI leaves ends in an illegal memory access (CUPTI 13.0). */
+bool lpoc_gpu_may_leave(struct lpoc *c);
 /* CUPTI leaves the process until the next window; under the same lock. */
 void lpoc_gpu_detach(struct lpoc *c);
 /* Kernel records and the callbacks of kernel launches, on or off; under the lock of the windows. */

@@ -42,7 +42,7 @@ static struct {
     bool held; /* by another tool */
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-int fake_kernels_switched;
+int fake_kernels_switched, fake_graphs_used;
 void (*fake_meanwhile)(void);
 
 int fake_verdict(const char *name, int argument)
@@ -138,6 +138,9 @@ int cuptiUnsubscribe(void *subscriber)
 int cuptiFinalize(void)
 {
     VERDICT(-1);
+    if (__atomic_load_n(&fake_graphs_used, __ATOMIC_RELAXED))
+        fake.errors++; /* the real one lets the program crash */
+    fake_kernels_switched = 0;
     cuptiUnsubscribe(&fake);
     for (int domain = 0; domain < 8; domain++)
         for (int id = 0; id < IDS; id++)

@@ -150,6 +150,8 @@ EXPORT void fake_graph_launch(const struct fake_graph *g)
         fake_keep(&whole);
         return;
     }
+    if (fake_wants(CUPTI_KIND_KERNEL))
+        __atomic_store_n(&fake_graphs_used, 1, __ATOMIC_RELAXED);
     for (unsigned i = 0; i < g->count; i++) {
         union fake_record r = fake_kernel_record(&g->nodes[i].kernel, correlation);
         r.kernel.graph = g->id;

@@ -41,6 +41,7 @@ int fake_verdict(const char *name, int argument);
 bool fake_wants(int kind);
 /* Kernel records were switched off once: those of a graph's nodes have wrong times from then on. */
 extern int fake_kernels_switched;
+extern int fake_graphs_used; /* atomic: launched while CUPTI was there */
 
 /* Keeps a copy for fake_complete(); a kind that nobody wants is forgotten. */
 void fake_keep(const union fake_record *r);

@@ -58,8 +58,8 @@ static int in_flight(void)
     return rc;
 }
 
-/* A graph was captured in the first window and is launched in the next ones. */
-static int graph_again(void)
+/* A graph is captured in the third window: CUPTI goes before it and not after it. */
+static int graph_stays(void)
 {
     static const struct fake_node nodes[] = {
         { 101, 0, { "_Z4gemmPf", 128, 256, 0, 7, 0, 0 }, 0, 0 },
@@ -68,17 +68,22 @@ static int graph_again(void)
     static const struct fake_graph graph = { 9, 2, nodes };
     int rc = 0;
 
-    for (int i = 0; i < 3 && rc == 0; i++) {
+    for (int i = 0; i < 6 && rc == 0; i++) {
         nvtx_lite_push("decode");
-        if (i == 0) {
+        if (i == 2) {
             fake_capture(101);
             fake_capture(102);
             fake_instantiate(&graph);
-        } else {
+        } else if (i > 2) {
             fake_graph_launch(&graph);
+        } else {
+            fake_launch(&norm);
         }
         nvtx_lite_pop();
-        rc = wait_until_gone(i + 1);
+        if (i < 2)
+            rc = wait_until_gone(i + 1);
+        else
+            usleep(20000);
     }
     return rc;
 }
@@ -158,7 +163,7 @@ static int gone_forks(void)
 }
 
 const struct gpu_scenario detach_scenarios[] = {
-    { "gone", gone }, { "in_flight", in_flight }, { "graph_again", graph_again },
+    { "gone", gone }, { "in_flight", in_flight }, { "graph_stays", graph_stays },
     { "held", held }, { "busy", busy },           { "gone_forks", gone_forks },
     { NULL, NULL },
 };

@@ -5,12 +5,17 @@
     detach.py capture MODE        graphs are captured, in a mode of CUDA, while windows open and close on another thread and
                                   on the capturing one; each replay must give the right result
     detach.py threads SECONDS     three threads launch, a fourth opens windows; the memory of GPU and process must not grow
-    detach.py check FILE.lpot flight|capture|threads
+    detach.py graphs SECONDS      a graph is launched now and then while another thread opens windows: CUPTI must stay, the results be right
+    detach.py check FILE.lpot flight|capture|threads|graphs
+    detach.py nodes FULL.lpot PART.lpot      a graph that was captured in one window and launched in the next: its kernels come from
+                                             the ranges that a full recording names
 """
+import random
 import statistics
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -120,18 +125,49 @@ def threads(seconds):
         w.start()
     opener = threading.Thread(target=poke, args=(stop, 0.02, lengths))
     opener.start()
-    time.sleep(seconds / 4)
-    early, windows = memory(), len(lengths)
-    time.sleep(3 * seconds / 4)
-    late = memory()
+    series = []
+    for _ in range(4):
+        time.sleep(seconds / 4)
+        series.append((len(lengths), *memory()))
+    (windows, *early), (_, *late) = series[0], series[-1]
     stop.set()
     for w in [*workers, opener]:
         w.join()
     times = sorted(lengths)
     print(f"{len(lengths)} windows, {total[0]} launches; opening one: median {1e3 * statistics.median(times):.1f} ms, longest {1e3 * times[-1]:.1f} ms; "
           f"from window {windows} on GPU memory {early[0] - late[0]:+.0f} MiB, process {late[1] - early[1]:+.0f} MiB")
+    print("  windows, MiB of the GPU free, MiB of the process:", "; ".join(f"{n} {g:.0f} {p:.0f}" for n, g, p in series))
     if done != [True] * 3 or early[0] - late[0] > 64 or late[1] - early[1] > 64:
         print(f"FAILED: results {done}, memory early {early}, late {late}")
+
+
+def graphs(seconds):
+    import torch
+
+    a = torch.zeros(1 << 20, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        for _ in range(50):
+            a.add_(1)
+    stop, lengths, replays, chance = threading.Event(), [], 0, random.Random(0)
+    opener = threading.Thread(target=poke, args=(stop, 0.03, lengths))
+    opener.start()
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        for _ in range(chance.randint(1, 20)):
+            graph.replay()
+            replays += 1
+        time.sleep(chance.random() * 0.06)
+        if chance.random() < 0.2:
+            torch.cuda.synchronize()
+    stop.set()
+    opener.join()
+    torch.cuda.synchronize()
+    right = bool((a == 50 * replays).all())
+    print(f"{replays} launches of a graph, {len(lengths)} windows, {sum(t > 0.002 for t in lengths)} of them with CUPTI coming; right: {right}")
+    if not right:
+        print("FAILED: the result is wrong")
 
 
 def check(path, kind):
@@ -141,26 +177,38 @@ def check(path, kind):
     kernels = [w for w in t.works if w["kind"] == 3]
     lost = sum(1 for w in t.works if w["path"] is None)
     untimed = sum(1 for w in kernels if "end" not in w)
-    corrs = [w["corr"] for w in kernels]
-    print(f"{kind}: {len(t.windows)} windows, {t.window_calls[1]} of {t.window_calls[0]} calls, {len(kernels)} kernels, {lost} without a launch, "
-          f"{untimed} without times, {len(t.launches)} launches, {len(corrs) - len(set(corrs))} numbers of launches used twice, "
-          f"first and last {corrs[:1]} {corrs[-1:]}, attached {t.facts.get('cuda.attached')}")
-    if kind == "flight":
-        by_window = [0] * len(t.windows)
-        products = [w for w in kernels if w["path"] == (RANGE,) or w["path"] and w["path"][-1] == RANGE]
-        print(f"  {len(products)} in the range, {by_window and len(products) / len(by_window):.1f} a window; their numbers "
-              f"{[corrs[i] for i in range(0, len(corrs), max(1, len(corrs) // 12))]}")
-        if len(products) != WINDOWS * PRODUCTS:
-            wrong.append(f"{len(products)} products recorded, not {WINDOWS * PRODUCTS}")
-    if lost:
-        wrong.append(f"{lost} kernels have no launch")
+    mine = [w for w in kernels if w["path"] and w["path"][-1] == RANGE]
+    print(f"{kind}: {len(t.windows)} windows, {t.window_calls[1]} of {t.window_calls[0]} calls, {len(kernels)} kernels, {len(mine)} of the range, "
+          f"{lost} without a launch, {untimed} without times, {len(t.launches)} launches")
+    want = {"flight": WINDOWS * PRODUCTS, "threads": t.window_calls[1], "capture": 0}.get(kind)
+    if want is not None and len(mine) != want:
+        wrong.append(f"{len(mine)} kernels of the range recorded, not {want}")
+    alone = [w["corr"] for w in kernels if not w["graph"]]
+    if len(set(alone)) != len(alone):
+        wrong.append("two kernels have the same launch")
+    if lost or untimed:
+        wrong.append(f"{lost} kernels have no launch, {untimed} no times")
     for note in t.notes:
         print("  note", note)
     print("FAILED: " + "; ".join(wrong) if wrong else "passed")
     return 1 if wrong else 0
 
 
+def nodes(full_path, part_path):
+    from lpot import Trace
+
+    found = []
+    for path in (full_path, part_path):
+        t = Trace(path)
+        captured = Counter((w["name"], w["captured"] or ()) for w in t.works if w["kind"] == 3 and w["graph"])
+        found.append(captured)
+        print(f"{len(t.windows)} windows, {sum(captured.values())} kernels of graphs, {len({c for _, c in captured})} ranges in which they were captured")
+    same = found[0] == found[1] and any(c for _, c in found[0])
+    print("passed" if same else f"FAILED: only in the full trace {(found[0] - found[1]).most_common(3)}, only in the other {(found[1] - found[0]).most_common(3)}")
+    return 0 if same else 1
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "check":
-        sys.exit(check(sys.argv[2], sys.argv[3]))
-    {"flight": flight, "capture": capture, "threads": lambda s: threads(float(s))}[sys.argv[1]](*sys.argv[2:])
+    if sys.argv[1] in ("check", "nodes"):
+        sys.exit((check if sys.argv[1] == "check" else nodes)(sys.argv[2], sys.argv[3]))
+    {"flight": flight, "capture": capture, "threads": lambda s: threads(float(s)), "graphs": lambda s: graphs(float(s))}[sys.argv[1]](*sys.argv[2:])

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # On a GPU machine with gcc and PyTorch: what the calls that can block cost, what windows cost outside and inside, and
-# whether every eighth step of a decode stands for all of them. Four parts, `cost` of at most 150 seconds, the others of 100:
-#   tests/gpu/windows.sh [cost] [same] [graphs] [attach]      all without words; $OUT gets PART.txt, traces, and of `cost` figures.txt: a line for
-#                                                    each figure, also where the time did not suffice for all rounds
+# whether every eighth step of a decode stands for all of them. `cost` and `rows` take at most 150 seconds, the others 100:
+#   tests/gpu/windows.sh [cost] [rows] [same] [graphs] [attach] [inside]      all without words; $OUT gets PART.txt, traces, and of
+#                     `cost` and `rows` figures: a line for each, also where the time did not suffice for all rounds
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
@@ -22,16 +22,19 @@ traced() { # NAME SETTINGS… -- WORDS…
     shift
     mkdir -p "$work/$name"
     timeout 60 env NVTX_INJECTION64_PATH="$lib" CUDA_INJECTION64_PATH="$lib" LPO_COLLECT_DIR="$work/$name" "${settings[@]}" \
-        "$PYTHON" tests/gpu/windows.py run "$@" || fail "$name: the program failed"
+        "$PYTHON" ${program:-tests/gpu/windows.py run} "$@" || fail "$name: the program failed"
 }
 biggest() { ls -S "$work/$1"/*.lpot 2>/dev/null | head -1; } # a program may start small ones of its own
 compare() { "$PYTHON" tests/gpu/windows.py compare "$(biggest "$1")" "$(biggest "$2")" "$3" "$4" || fail "$2 against $1"; }
-cost() {
-    mkdir -p "$work/cost"
-    timeout 145 "$PYTHON" bench/gpu/windows_bench.py --library "$lib" --out "$work/cost" --rounds 12 --seconds 115 ||
-        fail "cost: not every program was measured"
-    cp "$work/cost/figures.txt" "$work/cost/windows.json" "$OUT/" 2>/dev/null
+bench() { # WHAT
+    mkdir -p "$work/$1"
+    timeout 145 "$PYTHON" bench/gpu/windows_bench.py --what "$1" --library "$lib" --out "$work/$1" --rounds 12 --seconds 115 ||
+        fail "$1: not every program was measured"
+    cp "$work/$1/figures.txt" "$OUT/$1-figures.txt"
+    cp "$work/$1/windows.json" "$OUT/$1.json"
 }
+cost() { bench windows; }
+rows() { bench rows; }
 same() {
     traced full -- eager
     traced eighth CAPTURE_RANGE=step CAPTURE_EVERY=8 CAPTURE_COUNT=1 -- eager
@@ -58,7 +61,31 @@ attach() { # CUPTI with the first window: steps, and launches of a graph that wa
     compare all at-step step 10
     compare all-nodes at-graph graph_step 10
 }
-for part in "${@:-cost same graphs attach}"; do
+leaving() { # NAME KIND SETTINGS… -- WORDS…: a program of detach.py with CUPTI in windows alone
+    local name=$1 kind=$2 settings=(CAPTURE_RANGE=window CAPTURE_ATTACH=2)
+    shift 2
+    while [ "$1" != -- ]; do settings+=("$1"); shift; done
+    shift
+    program=tests/gpu/detach.py traced "$name" "${settings[@]}" -- "$@"
+    "$PYTHON" tests/gpu/detach.py check "$(biggest "$name")" "$kind" || fail "$name"
+}
+inside() { # CUPTI in windows alone: what runs when a window closes, captures meanwhile, threads, memory; and the same calls as a full recording
+    leaving flight flight CAPTURE_LINGER_MS=0 -- flight
+    for mode in global thread_local relaxed; do
+        leaving "capture-$mode" capture CAPTURE_LINGER_MS=0 -- capture $mode
+    done
+    leaving threads threads CAPTURE_LINGER_MS=0 -- threads 10
+    leaving graphs graphs CAPTURE_LINGER_MS=0 -- graphs 8
+    traced all -- eager
+    traced in-steps CAPTURE_RANGE=step CAPTURE_EVERY=4 CAPTURE_IN_A_ROW=4 CAPTURE_ATTACH=2 CAPTURE_LINGER_MS=0 -- eager
+    traced all-nodes GRAPH_NODES=1 -- graph
+    traced in-graph CAPTURE_RANGE=graph_step CAPTURE_FIRST=20 CAPTURE_EVERY=8 CAPTURE_IN_A_ROW=8 CAPTURE_ATTACH=2 CAPTURE_LINGER_MS=0 -- graph
+    compare all in-steps step 2
+    compare all-nodes in-graph graph_step 5
+    traced in-both 'CAPTURE_RANGE=*p*' CAPTURE_ATTACH=2 CAPTURE_LINGER_MS=0 -- graph # the capture in one window, its launches in another
+    "$PYTHON" tests/gpu/detach.py nodes "$(biggest all-nodes)" "$(biggest in-both)" || fail in-both
+}
+for part in "${@:-cost rows same graphs attach inside}"; do
     for p in $part; do
         echo "== $p"
         "$p" 2>&1 | tee "$OUT/$p.txt"
