@@ -457,15 +457,22 @@ void lpoc_gpu_deliver(struct lpoc *c)
 bool lpoc_gpu_may_leave(struct lpoc *c)
 {
     struct lpoc_gpu *g = lpoc_gpu_of(c);
+    bool graphs;
 
     if (!g || !g->api.finalize)
         return false;
-    if (!__atomic_load_n(&g->graphs, __ATOMIC_RELAXED))
+    graphs = __atomic_load_n(&g->graphs, __ATOMIC_RELAXED);
+    if (!graphs && g->left < (uint64_t)c->knobs.capture_leaves)
         return true;
-    if (!g->stays)
+    if (!g->stays && graphs)
         lpoc_note(c, LPOT_NOTE_OTHER, 0,
                   "CUPTI stays in the process between windows (attach: inside): the program uses "
                   "CUDA graphs and would crash if it left");
+    else if (!g->stays)
+        lpoc_note(c, LPOT_NOTE_OTHER, 0,
+                  "CUPTI stays in the process from here on (attach: inside): it has come and gone "
+                  "%lld times, and keeps some memory each time",
+                  (long long)c->knobs.capture_leaves);
     g->stays = true;
     return false;
 }
@@ -488,6 +495,7 @@ void lpoc_gpu_detach(struct lpoc *c)
     g->api.unsubscribe(g->subscriber);
     g->api.finalize();
     exchange_capture_mode(mode);
+    g->left++;
     lpoc_records_detached(g->records);
     __atomic_store_n(&g->base, __atomic_load_n(&c->window.highest, __ATOMIC_RELAXED),
                      __ATOMIC_RELAXED);
@@ -495,28 +503,16 @@ void lpoc_gpu_detach(struct lpoc *c)
     c->gpu_waits = true;
 }
 
-/* Where kernel records go on, callbacks do too: a thread that is in the middle of a launch when its
- * callbacks end gives the number of that launch to all that it launches later (CUPTI 13.0). */
-static bool switches_callbacks(const struct lpoc_gpu *g)
-{
-    return g->owner->knobs.launches && !g->owner->knobs.capture_count && !g->steady;
-}
-
+/* Records alone: a thread that is in the middle of a launch when its callbacks end gives the number
+ * of that launch to all that it launches later (CUPTI 13.0). */
 void lpoc_gpu_switch(struct lpoc *c, bool on)
 {
     struct lpoc_gpu *g = lpoc_gpu_of(c);
-    const size_t count = sizeof lpoc_kernel_cbids / sizeof *lpoc_kernel_cbids;
-    int result = CUPTI_OK;
+    int result;
 
-    if (!g)
+    if (!g || !c->knobs.kernels || g->steady)
         return;
-    if (!on && c->knobs.kernels && !g->steady)
-        result = g->api.disable(CUPTI_KIND_KERNEL);
-    for (size_t i = 0; switches_callbacks(g) && i < count; i++)
-        for (uint32_t id = lpoc_kernel_cbids[i].first; id <= lpoc_kernel_cbids[i].last; id++)
-            g->api.enable_callback(on, g->subscriber, CUPTI_DOMAIN_DRIVER, id);
-    if (on && c->knobs.kernels && !g->steady)
-        result = g->api.enable(CUPTI_KIND_KERNEL);
+    result = on ? g->api.enable(CUPTI_KIND_KERNEL) : g->api.disable(CUPTI_KIND_KERNEL);
     if (result != CUPTI_OK && !g->switch_refused) {
         g->switch_refused = true;
         granted(g, result, LPOT_NOTE_CUPTI_PARTIAL, "a window could not be switched");

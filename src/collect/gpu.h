@@ -22,11 +22,12 @@ struct lpoc_gpu {
     struct cupti api;
     struct cu_graphs driver; /* where graphs are timed as a whole */
     bool whole_graphs;
-    bool steady; /* kernel records are not switched with the windows */
-    bool late;   /* attached at a window, when the program was running */
-    bool again;  /* it was attached before: the file has its facts, and `about` is filled */
-    bool stays;  /* that it cannot leave was noted */
-    bool quiet;  /* that CUPTI refused was noted: windows may come by the thousand */
+    bool steady;   /* kernel records are not switched with the windows */
+    bool late;     /* attached at a window, when the program was running */
+    bool again;    /* it was attached before: the file has its facts, and `about` is filled */
+    bool stays;    /* that it cannot leave was noted */
+    uint64_t left; /* how often it did */
+    bool quiet;    /* that CUPTI refused was noted: windows may come by the thousand */
     void *subscriber;
     uint8_t about[2][LPOC_CALL_IDS]; /* enum lpoc_about by domain (1: runtime) and id */
     struct lpoc_records *records;    /* activity.h: from records to blocks */
@@ -57,12 +58,13 @@ struct lpoc_gpu *lpoc_gpu_of(struct lpoc *c);
 bool lpoc_gpu_attach(struct lpoc *c);
 /* Has CUPTI deliver the records of what has ended; under the same lock. */
 void lpoc_gpu_deliver(struct lpoc *c);
-/* Not while it is not there, and never where the program has CUDA graphs: a launch of one that runs
- * while CUPTI leaves ends in an illegal memory access (CUPTI 13.0). */
+/* Not while it is not there; never where the program has CUDA graphs: a launch of one that runs
+ * while CUPTI leaves ends in an illegal memory access (CUPTI 13.0); and not without end: CUPTI
+ * keeps 0.6 MB of the GPU's memory each time that it comes. */
 bool lpoc_gpu_may_leave(struct lpoc *c);
 /* CUPTI leaves the process until the next window; under the same lock. */
 void lpoc_gpu_detach(struct lpoc *c);
-/* Kernel records and the callbacks of kernel launches, on or off; under the lock of the windows. */
+/* Kernel records, on or off; under the lock of the windows. */
 void lpoc_gpu_switch(struct lpoc *c, bool on);
 /* Delivers what CUPTI still holds; at the end of the process. */
 void lpoc_gpu_finish(struct lpoc *c);

@@ -39,6 +39,7 @@ static const struct {
     KNOB("CAPTURE_COUNT", capture_count, 0, 0, 1),
     KNOB("CAPTURE_ATTACH", capture_attach, LPOC_ATTACH_START, LPOC_ATTACH_START,
          LPOC_ATTACH_INSIDE),
+    KNOB("CAPTURE_LEAVES", capture_leaves, 256, 0, INT64_MAX),
     KNOB("CAPTURE_LINGER_MS", capture_linger_ms, 20, 0, 60000),
     KNOB("RING_MS", ring_ms, 0, 0, 3600000),
     KNOB("RING_MB", ring_mb, 256, 1, 65536),

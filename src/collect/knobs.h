@@ -35,6 +35,7 @@ struct lpoc_knobs {
     int64_t ring_ms, ring_mb, slow_ms;                  /* ring.h; 0: none */
     int64_t capture_count;     /* 1: kernels launched outside windows are counted */
     int64_t capture_attach;    /* enum lpoc_attach */
+    int64_t capture_leaves;    /* and so often at most */
     int64_t capture_linger_ms; /* so long after a window CUPTI goes, where it goes */
     /* GPU */
     int64_t kernels, copies; /* record them? */

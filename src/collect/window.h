@@ -3,9 +3,9 @@
  *
  * A window is open while the gate is (time, a signal, `lpo ctl`; without those always) and, where a
  * range was chosen, while one of its chosen calls runs. Outside a window CUPTI makes no kernel
- * records and calls nobody back at kernel launches, since these are what costs; copies, memsets
- * and whole graphs go on being reported, because CUPTI crashes when graph records are switched, and
- * those outside are dropped here. So are kernels where graphs are recorded by node.
+ * records, since these are what costs; copies, memsets and whole graphs go on being reported,
+ * because CUPTI crashes when graph records are switched, and those outside are dropped here. So are
+ * kernels where graphs are recorded by node, and launches.
  *
  * Ranges that begin outside are not written, but the thread's stack knows them: at its first event
  * inside, those that are still open are written, with the flag LPOT_EV_INHERITED. A range that is

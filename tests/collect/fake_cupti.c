@@ -272,12 +272,14 @@ int cuptiGetResultString(int result, const char **text)
     return CUPTI_OK;
 }
 
-void fake_tell(int domain, uint32_t id, const void *data)
+bool fake_tell(int domain, uint32_t id, const void *data)
 {
     cupti_callback callback = __atomic_load_n(&fake.callback, __ATOMIC_ACQUIRE);
 
-    if (callback && __atomic_load_n(&fake.ids[domain][id], __ATOMIC_ACQUIRE))
-        callback(fake.user, domain, id, data);
+    if (!callback || !__atomic_load_n(&fake.ids[domain][id], __ATOMIC_ACQUIRE))
+        return false;
+    callback(fake.user, domain, id, data);
+    return true;
 }
 
 bool fake_wants(int kind)

@@ -68,9 +68,25 @@ void fake_calls_restart(void)
     __atomic_store_n(&last_call, 0, __ATOMIC_RELAXED);
 }
 
+/* As the real one: a call whose end its client does not hear of never ends, and the calls after it
+ * are part of it. Until CUPTI has left. */
+static uint32_t number_of_call(bool ended)
+{
+    static __thread uint32_t unended;
+    static __thread int session;
+
+    if (session != fake_finalized() || ended)
+        unended = 0;
+    session = fake_finalized();
+    if (!ended && !unended)
+        unended = __atomic_add_fetch(&last_call, 3, __ATOMIC_RELAXED);
+    return unended;
+}
+
 static uint32_t call(uint32_t id, const void *params, int result)
 {
-    uint32_t correlation = __atomic_add_fetch(&last_call, 3, __ATOMIC_RELAXED);
+    uint32_t correlation = number_of_call(false);
+    bool heard = false;
     struct cupti_call c = { .site = CUPTI_ENTER,
                             .function = name_of(id),
                             .params = params,
@@ -78,10 +94,13 @@ static uint32_t call(uint32_t id, const void *params, int result)
                             .correlation = correlation };
 
     if (id) {
-        fake_tell(CUPTI_DOMAIN_DRIVER, id, &c);
+        heard = fake_tell(CUPTI_DOMAIN_DRIVER, id, &c);
         c.site = CUPTI_EXIT;
-        fake_tell(CUPTI_DOMAIN_DRIVER, id, &c);
+        if (fake_tell(CUPTI_DOMAIN_DRIVER, id, &c))
+            heard = false;
     }
+    if (!heard)
+        number_of_call(true);
     return correlation;
 }
 

@@ -32,7 +32,7 @@ union fake_record fake_kernel_record(const struct fake_kernel *k, uint32_t corre
 uint64_t fake_now(void);
 
 /* Calls the client back with what its callback takes, where it enabled this one. */
-void fake_tell(int domain, uint32_t id, const void *data);
+bool fake_tell(int domain, uint32_t id, const void *data); /* true: it did */
 
 /* The code that FAKE_FAIL wants of this call; `argument` -1: none to tell by. */
 int fake_verdict(const char *name, int argument);

@@ -58,6 +58,20 @@ static int in_flight(void)
     return rc;
 }
 
+/* CUPTI goes after two windows and may not after the others. */
+static int goes_twice(void)
+{
+    int rc = 0;
+
+    for (int i = 0; i < 5 && rc == 0; i++) {
+        nvtx_lite_push("decode");
+        fake_launch(&norm);
+        nvtx_lite_pop();
+        rc = i < 2 ? wait_until_gone(i + 1) : 0;
+    }
+    return rc;
+}
+
 /* A graph is captured in the third window: CUPTI goes before it and not after it. */
 static int graph_stays(void)
 {
@@ -163,7 +177,12 @@ static int gone_forks(void)
 }
 
 const struct gpu_scenario detach_scenarios[] = {
-    { "gone", gone }, { "in_flight", in_flight }, { "graph_stays", graph_stays },
-    { "held", held }, { "busy", busy },           { "gone_forks", gone_forks },
+    { "gone", gone },
+    { "goes_twice", goes_twice },
+    { "in_flight", in_flight },
+    { "graph_stays", graph_stays },
+    { "held", held },
+    { "busy", busy },
+    { "gone_forks", gone_forks },
     { NULL, NULL },
 };

@@ -35,6 +35,13 @@ static const struct gpu_case cases[] = {
       "  decode x4\n"
       "    even x2\n"
       "    odd x2\n" GEMM "decode/odd x2\n" NORM "decode/even x2\n" CALLS_NOTE("4", "4") },
+    { "it comes and goes so often and no more",
+      "goes_twice",
+      { AT_ONCE, "LPO_COLLECT_CAPTURE_LEAVES=2" },
+      "thread gpu_client\n"
+      "  decode x5\n" NORM "decode x5\n"
+      "note 0 CUPTI stays in the process from here on (attach: inside): it has come and gone 2 "
+      "times, and keeps some memory each time\n" CALLS_NOTE("5", "5") },
     { "it does not leave a program with CUDA graphs",
       "graph_stays",
       { AT_ONCE },

@@ -203,6 +203,21 @@ static void check_sampled(void **state)
     }
 }
 
+/* The operations that have the launch of another one. CUPTI gives one launch to many kernels where
+ * callbacks end in the middle of a call. */
+static size_t launches_twice(const struct lpo_trace *t)
+{
+    uint8_t *seen = calloc(t->launches.len + 1, 1);
+    size_t twice = 0;
+
+    assert_non_null(seen);
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (t->gpu_ops.at[i].launch != LPO_NONE)
+            twice += seen[t->gpu_ops.at[i].launch]++ != 0;
+    free(seen);
+    return twice;
+}
+
 /* Four threads in and out of the chosen range: each call that is recorded is whole. */
 static void check_threads(void **state)
 {
@@ -219,6 +234,7 @@ static void check_threads(void **state)
     assert_int_equal(t.trace->window_ranges.at[0].seen, 400);
     assert_int_equal(t.trace->window_ranges.at[0].recorded, 134);
     assert_true(decodes >= 134); /* a window of one thread holds calls of others */
+    assert_int_equal(launches_twice(t.trace), 0);
     /* A thread may be kept waiting in the middle of a launch while another one opens a window: its
      * kernel is recorded and its launch is not, which is said. Nothing else is. */
     assert_non_null(strstr(lpo_str_text(&text), "note 134 calls of \"decode\" were recorded"));
