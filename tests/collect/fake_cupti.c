@@ -119,7 +119,8 @@ int cuptiSubscribe(void **subscriber, cupti_callback f, void *user)
         return CUPTI_MULTIPLE_SUBSCRIBERS;
     if (fake_meanwhile)
         fake_meanwhile();
-    fake.user = user; /* first: other threads may be in the middle of a launch */
+    /* First: other threads may be in the middle of a launch. */
+    __atomic_store_n(&fake.user, user, __ATOMIC_RELAXED);
     __atomic_store_n(&fake.callback, f, __ATOMIC_RELEASE);
     *subscriber = &fake;
     return CUPTI_OK;
@@ -278,7 +279,7 @@ bool fake_tell(int domain, uint32_t id, const void *data)
 
     if (!callback || !__atomic_load_n(&fake.ids[domain][id], __ATOMIC_ACQUIRE))
         return false;
-    callback(fake.user, domain, id, data);
+    callback(__atomic_load_n(&fake.user, __ATOMIC_RELAXED), domain, id, data);
     return true;
 }
 
