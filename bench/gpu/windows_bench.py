@@ -160,7 +160,7 @@ class Process(collect_bench.Child):
 
 def start(args):
     started, out = time.time(), []
-    for name, settings, copies in WHATS[args.what][0]:
+    for name, settings, copies in (p for p in WHATS[args.what][0] if not args.only or p[0] in args.only.split(",")):
         for copy in range(copies):
             folder = os.path.join(args.out, "traces", f"{name.replace(' ', '_')}-{copy}")
             out.append(Process(name, settings, os.path.abspath(args.library), folder))
@@ -203,6 +203,7 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--out", required=True)
     parser.add_argument("--what", choices=WHATS, default="windows")
+    parser.add_argument("--only", help="comma-separated processes of it")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=110, help="no new round after so many")
     args = parser.parse_args()

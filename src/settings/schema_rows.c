@@ -205,6 +205,8 @@ static const struct lpo_schema_row rows[] = {
     { "pipeline.native.capture.calls", LPO_S_TEXT, "null", "which of them: 3, 3-10 or 3-",
       .nullable = true, .number = true },
     { "pipeline.native.capture.every", LPO_S_INT, "1", "every so many of them one", .min = 1 },
+    { "pipeline.native.capture.in_a_row", LPO_S_INT, "1",
+      "and not one but so many one after the other", .min = 1 },
     { "pipeline.native.capture.count", LPO_S_BOOL, "false",
       "count the kernels launched in the others" },
     { "pipeline.native.capture.after", LPO_S_DURATION, "null", "not before this time has passed",
@@ -222,7 +224,8 @@ static const struct lpo_schema_row rows[] = {
     { "pipeline.native.capture.wait", LPO_S_BOOL, "false",
       "not before the signal or lpo ctl start" },
     { "pipeline.native.capture.attach", LPO_S_TEXT, "start",
-      "CUPTI comes with the program's start or with the first window", .values = "start|window" },
+      "CUPTI is there from the program's start, from the first window, or inside windows alone",
+      .values = "start|window|inside" },
 
     { "pipeline.torch_profiler", LPO_S_MAP, MAP, "PyTorch's own profiler" },
     { "pipeline.torch_profiler.description", LPO_S_TEXT, CHOSEN, "what the preset is for",

@@ -146,6 +146,15 @@ static const struct plan_case {
            "'3-', every: 8}}}\n",
       { "# native", "LPO_COLLECT_CAPTURE_RANGE='decode*'", "LPO_COLLECT_CAPTURE_FIRST=3",
         "LPO_COLLECT_CAPTURE_LAST=0", "LPO_COLLECT_CAPTURE_EVERY=8" } },
+    { "native: 32 calls of every 256, with CUPTI for them alone",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh, capture: {range: step, every: 8, "
+           "in_a_row: 32, attach: inside}}}\n",
+      { "LPO_COLLECT_CAPTURE_EVERY=8", "LPO_COLLECT_CAPTURE_IN_A_ROW=32",
+        "LPO_COLLECT_CAPTURE_ATTACH=2" } },
+    { "native: CUPTI from the first window on",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh, capture: {range: step, attach: "
+           "window}}}\n",
+      { "LPO_COLLECT_CAPTURE_ATTACH=1" } },
     { "native: one call",
       BASE "pipeline: {native: {enable: true, library: /bin/sh, capture: {range: a, calls: 3}}}\n",
       { "LPO_COLLECT_CAPTURE_FIRST=3", "LPO_COLLECT_CAPTURE_LAST=3" } },
@@ -361,6 +370,16 @@ static const struct refused_case {
       "pipeline.ncu.regions.include names the regions" },
     { "native: calls of nothing", "{native: {enable: true, library: /bin/sh, capture: {calls: 3}}}",
       "and no range" },
+    { "native: so many in a row of all",
+      "{native: {enable: true, library: /bin/sh, capture: {range: a, in_a_row: 4}}}",
+      "pipeline.native.capture.in_a_row=4 needs every: every=8 records the first 4 calls of each "
+      "32" },
+    { "native: in a row of nothing",
+      "{native: {enable: true, library: /bin/sh, capture: {in_a_row: 4}}}", "and no range" },
+    { "native: counts what CUPTI does not see",
+      "{native: {enable: true, library: /bin/sh, capture: {range: a, count: true, attach: "
+      "inside}}}",
+      "set pipeline.native.capture.attach=start" },
     { "native: calls that are no numbers",
       "{native: {enable: true, library: /bin/sh, capture: {range: a, calls: 5-3}}}",
       "pipeline.native.capture.calls is '5-3'" },

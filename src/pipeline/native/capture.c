@@ -15,10 +15,16 @@ static void set_number(struct lpo_arena *a, struct lpo_step *step, const char *n
 
 static int check(const struct lpo_native_capture *c, struct lpo_err *err)
 {
-    if (!c->range && (c->calls || c->every > 1 || c->count))
+    if (!c->range && (c->calls || c->every > 1 || c->in_a_row > 1 || c->count))
         return lpo_fail(err, LPO_E_CONFIG,
-                        "pipeline.native.capture has calls, every or count and no range: set "
-                        "pipeline.native.capture.range to the NVTX range they are about");
+                        "pipeline.native.capture has calls, every, in_a_row or count and no range: "
+                        "set pipeline.native.capture.range to the NVTX range they are about");
+    if (c->in_a_row > 1 && c->every == 1)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.in_a_row=%lld needs every: every=8 records the "
+                        "first %lld calls of each %lld",
+                        (long long)c->in_a_row, (long long)c->in_a_row,
+                        (long long)(8 * c->in_a_row));
     if (c->ring_ns && (c->calls || c->every > 1 || c->count || c->after_ns || c->for_ns ||
                        c->wait || (c->range && !c->slow_ns)))
         return lpo_fail(err, LPO_E_CONFIG,
@@ -32,11 +38,10 @@ static int check(const struct lpo_native_capture *c, struct lpo_err *err)
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.native.capture.wait=true waits for nothing: set signal or "
                         "control beside it");
-    if (c->count && strcmp(c->attach, "window") == 0)
-        return lpo_fail(
-            err, LPO_E_CONFIG,
-            "pipeline.native.capture.count counts launches before the first window too: "
-            "set pipeline.native.capture.attach=start");
+    if (c->count && strcmp(c->attach, "start") != 0)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.count counts launches outside windows too, which "
+                        "needs CUPTI there: set pipeline.native.capture.attach=start");
     if (c->wait && c->after_ns)
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.native.capture has wait and after: choose one of them");
@@ -55,6 +60,7 @@ int lpo_pipeline_native_capture_env(struct lpo_arena *a, const struct lpo_native
         set_number(a, step, "LPO_COLLECT_CAPTURE_FIRST", first);
         set_number(a, step, "LPO_COLLECT_CAPTURE_LAST", last);
         set_number(a, step, "LPO_COLLECT_CAPTURE_EVERY", c->every);
+        set_number(a, step, "LPO_COLLECT_CAPTURE_IN_A_ROW", c->in_a_row);
         set_number(a, step, "LPO_COLLECT_CAPTURE_COUNT", c->count);
     }
     if (c->after_ns)
@@ -72,7 +78,8 @@ int lpo_pipeline_native_capture_env(struct lpo_arena *a, const struct lpo_native
         lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_CONTROL", "1");
     if (c->wait)
         lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_WAIT", "1");
-    if (strcmp(c->attach, "window") == 0)
-        lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_ATTACH", "1");
+    if (strcmp(c->attach, "start") != 0)
+        lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_ATTACH",
+                         strcmp(c->attach, "window") == 0 ? "1" : "2");
     return 0;
 }

@@ -12,7 +12,7 @@ struct lpo_step;
 
 struct lpo_native_capture {
     const char *range, *calls, *signal, *attach;
-    int64_t every, after_ns, for_ns;
+    int64_t every, in_a_row, after_ns, for_ns;
     int64_t ring_ns, ring_mb, slow_ns; /* the last seconds in memory; 0: not */
     bool count, control, wait;
 };

@@ -49,6 +49,7 @@ static const struct lpo_settings_field fields[] = {
     LPO_SETTING(native_settings, capture.signal, LPO_S_TEXT, "pipeline.native.capture.signal"),
     LPO_SETTING(native_settings, capture.control, LPO_S_BOOL, "pipeline.native.capture.control"),
     LPO_SETTING(native_settings, capture.wait, LPO_S_BOOL, "pipeline.native.capture.wait"),
+    LPO_SETTING(native_settings, capture.in_a_row, LPO_S_INT, "pipeline.native.capture.in_a_row"),
     LPO_SETTING(native_settings, capture.attach, LPO_S_TEXT, "pipeline.native.capture.attach"),
 };
 
