@@ -15,6 +15,8 @@
                                          and ncu's report, and lpo's regions of ncu's report alone
     counters.py ranges REPORT.json NAME.csv...
                                          the same beside what ncu counted over whole calls of regions
+    counters.py readers                  small kernels and sums that only read, for ncu: what is written then is ncu's own
+    counters.py own FILE.csv             what ncu counted of that (--page raw --print-units base)
     counters.py big WITH.json WITHOUT.json
                                          what counters added to stage native, from the run.json of two runs
 """
@@ -394,6 +396,43 @@ def ranges(report: str, *files: str) -> int:
     return int(failed)
 
 
+def readers() -> int:
+    """Each part begins with two sums of 256 MiB, which leave nothing in L2 that has to be written, and ends with a third."""
+    import torch
+
+    large, small, out = torch.ones(64 << 20, device="cuda"), torch.zeros(1, device="cuda"), torch.zeros((), device="cuda")
+    for between in (0, 25, 50, 100, 200, 400, 0):
+        for _ in range(2):
+            torch.sum(large, dim=0, out=out)
+        for _ in range(between):
+            small.add_(1)
+        torch.sum(large, dim=0, out=out)
+        torch.cuda.synchronize()
+    return 0
+
+
+def own(path: str) -> int:
+    """A sum writes four bytes: the rest of what is written while it runs are lines that ncu left in L2 when it profiled the
+    kernels before it."""
+    with open(path, encoding="utf-8", newline="") as f:
+        head, _, *lines = [r for r in csv.reader(line for line in f if line.startswith('"'))]
+    at = {h: i for i, h in enumerate(head)}
+    between, found = 0, []
+    for line in lines:
+        written = float(line[at["dram__bytes_write.sum"]].replace(",", ""))
+        if "reduce" in line[at["Kernel Name"]]:
+            found.append((between, written))
+            between = 0
+        else:
+            between += 1
+    for between, written in found[3:]:  # before these the arrays were filled
+        if between:
+            print(f"a sum that only reads, after {between} kernels of 4 bytes: {written / 1e6:.2f} MB written, {written / 1e3 / between:.0f} KB a kernel")
+    alone = [written for between, written in found[3:] if not between]
+    print(f"the same after another sum: {min(alone) / 1e6:.2f} to {max(alone) / 1e6:.2f} MB")
+    return 0
+
+
 def big(with_counters: str, without: str) -> int:
     stages = []
     for path in (with_counters, without):
@@ -411,24 +450,10 @@ def big(with_counters: str, without: str) -> int:
     return int(stages[0]["counters"]["state"] != "done" or took[0] > took[1] + 2)
 
 
+COMMANDS = {
+    "known": known, "compare": compare, "cost": lambda lpo, rounds="5": cost(lpo, int(rounds)), "decode": lambda seconds: decode(float(seconds)),
+    "watch": watch, "share": share, "tensor": tensor, "truth": truth, "ranges": ranges, "readers": readers, "own": own, "big": big,
+}
+
 if __name__ == "__main__":
-    command, *words = sys.argv[1:]
-    if command == "known":
-        sys.exit(known(words[0]))
-    if command == "compare":
-        sys.exit(compare(words[0], words[1]))
-    if command == "decode":
-        sys.exit(decode(float(words[0])))
-    if command == "watch":
-        sys.exit(watch(*words))
-    if command == "share":
-        sys.exit(share(*words))
-    if command == "truth":
-        sys.exit(truth(words[0], words[1]))
-    if command == "ranges":
-        sys.exit(ranges(*words))
-    if command == "tensor":
-        sys.exit(tensor(words[0]))
-    if command == "big":
-        sys.exit(big(words[0], words[1]))
-    sys.exit(cost(words[0], int(words[1]) if len(words) > 1 else 5))
+    sys.exit(COMMANDS[sys.argv[1]](*sys.argv[2:]))

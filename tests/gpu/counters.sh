@@ -175,7 +175,15 @@ truth() {
         files+=("$work/$region.csv")
     done
     python3 tests/gpu/counters.py ranges "$work/truth.json" "${files[@]}" || echo DIFFERS
-    tar -C "$work" -czf "$work/keep/truth/ranges.tar.gz" prefill.csv decode.csv lm_head.csv truth.json
+    log "truth: prefill after prefill, so that what one call leaves in L2 is written in the next one of the same region"
+    "$lpo" run -q "hydra.run.dir=$work/prefills" "${only[@]}" "${model[@]}" infer.max_new_tokens=1 run.repeats=60 \
+        pipeline.counters.enable=true "pipeline.counters.metrics=[$sampled]" >"$work/prefills.txt" 2>&1 || tail -5 "$work/prefills.txt"
+    "$lpo" report --json "$work"/prefills/native/*.lpot "$work/prefills/counters/gpu0.lpoc" >"$work/prefills.json" &&
+        python3 tests/gpu/counters.py ranges "$work/prefills.json" "$work/prefill.csv" || echo DIFFERS
+    log "truth: what ncu writes itself"
+    ncu --clock-control none --cache-control none --metrics "$metrics" -f -o "$work/own" "$PYTHON" tests/gpu/counters.py readers >"$work/own.log" 2>&1
+    ncu --import "$work/own.ncu-rep" --csv --page raw --print-units base >"$work/own.csv" && "$PYTHON" tests/gpu/counters.py own "$work/own.csv"
+    tar -C "$work" -czf "$work/keep/truth/ranges.tar.gz" prefill.csv decode.csv lm_head.csv truth.json prefills.json own.csv
 }
 
 make_llama() { # of 8 layers
