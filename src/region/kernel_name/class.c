@@ -4,6 +4,7 @@
  * parameters never count. */
 #include "region/kernel_name/class.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ static bool may_have(const struct pairs *pairs, const char *pattern)
     return pairs->bits[n / 64] >> n % 64 & 1;
 }
 
-static const struct lpo_class_rule *first_rule(struct lpo_class_rules rules, const char *words)
+static const struct lpo_class_rule *find_rule(struct lpo_class_rules rules, const char *words)
 {
     struct pairs pairs;
 
@@ -62,6 +63,20 @@ static const struct lpo_class_rule *first_rule(struct lpo_class_rules rules, con
             return r;
     }
     return NULL;
+}
+
+/* A rule that fits as a whole comes before one that a cut leaves open. */
+static const struct lpo_class_rule *first_rule(struct lpo_class_rules rules, const char *words)
+{
+    const struct lpo_class_rule *r = NULL;
+    LPO_STR whole = { 0 };
+    size_t len = strlen(words);
+
+    if (len && words[len - 1] == LPO_KERNEL_CUT) {
+        lpo_str_addf(&whole, "%.*s_", (int)(len - 1), words);
+        r = find_rule(rules, whole.at);
+    }
+    return r ? r : find_rule(rules, words);
 }
 
 static const struct lpo_class_carrier *carrier_of(const char *function, const char *scope)
@@ -135,6 +150,17 @@ static struct lpo_kernel_span around(struct lpo_kernel_span function, struct lpo
     return function;
 }
 
+/* The words of one part, which end in LPO_KERNEL_CUT where a table cut the name inside of a word.
+ */
+static void words_of(const struct lpo_kernel_parts *parts, struct lpo_kernel_span part,
+                     struct lpo_str *out)
+{
+    lpo_region_kernel_words(part, out);
+    if (part.len && part.at + part.len == parts->cut &&
+        isalnum((unsigned char)part.at[part.len - 1]))
+        out->at[out->len - 1] = LPO_KERNEL_CUT;
+}
+
 static struct lpo_class_decision decide(const struct lpo_kernel_parts *parts)
 {
     LPO_STR function = { 0 }, scope = { 0 }, arguments = { 0 }, whole = { 0 };
@@ -143,19 +169,19 @@ static struct lpo_class_decision decide(const struct lpo_kernel_parts *parts)
     const struct lpo_class_rule *r;
     struct lpo_kernel_span chosen = lpo_region_kernel_chosen_part(parts->function);
 
-    lpo_region_kernel_words(chosen, &function);
+    words_of(parts, chosen, &function);
     if (lpo_region_class_compiled(function.at, &out.class))
         return out;
     lpo_region_kernel_words(parts->scope, &scope);
     carrier = carrier_of(function.at, scope.at);
     if (carrier) {
-        lpo_region_kernel_words(parts->arguments, &arguments);
+        words_of(parts, parts->arguments, &arguments);
         r = first_rule(carrier->functors, arguments.at);
         return r ? by_rule(r) : (struct lpo_class_decision){ carrier->otherwise, carrier->example };
     }
     r = by_function(function.at, scope.at);
     if (!r && parts->arguments.len) {
-        lpo_region_kernel_words(parts->arguments, &arguments);
+        words_of(parts, parts->arguments, &arguments);
         r = by_name(arguments.at);
     }
     if (!r)

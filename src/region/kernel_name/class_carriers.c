@@ -37,9 +37,17 @@ static const struct lpo_class_rule elementwise_functors[] = {
     { "_direct_", LPO_CLASS_COPY, NULL,
       "void at::native::elementwise_kernel<128, 2, "
       "at::native::gpu_kernel_impl_nocast<at::native::direct_c..." },
-    { "bfloat16tofloat", LPO_CLASS_COPY, NULL,
+    { "float16tofloat", LPO_CLASS_COPY, NULL,
       "void at::native::vectorized_elementwise_kernel<4, "
       "at::native::bfloat16tofloat32_kernel(int)::{lambda()#1}>(int)" },
+    /* cut; whole, "copy" decides them */
+    { "_native_dire", LPO_CLASS_COPY, NULL,
+      "void at::native::elementwise_kernel<128, 4, "
+      "at::native::gpu_kernel_impl_nocast<at::native::dire" },
+    { "_native_bfloat", LPO_CLASS_COPY, NULL,
+      "void at::native::vectorized_elementwise_kernel<(int)8, at::native::bfloat16_c..." },
+    { "_native_float", LPO_CLASS_COPY, NULL,
+      "void at::native::vectorized_elementwise_kernel<4, at::native::float8_c..." },
     { "_clone_", LPO_CLASS_COPY, NULL,
       "void at::native::vectorized_elementwise_kernel<8, clone_functor>(int)" },
     { "groupnorm", LPO_CLASS_NORM, NULL,
@@ -92,6 +100,20 @@ static const struct lpo_class_rule multitensor_functors[] = {
     { "_max_functor", LPO_CLASS_REDUCTION, NULL,
       "void at::native::multi_tensor_apply_kernel<at::native::TensorListMetadata<1>, "
       "at::native::LpMaxFunctor<float, 1, 1, 0>, float*, int>(int)" },
+    /* Cut before the functor. PyTorch's own lists have a scope; those of apex and TransformerEngine
+     * tell how many tensors a step of the optimizer has: gradient, weight, two moments, a copy. */
+    { "^_tensorlistmetadata4", LPO_CLASS_OPTIMIZER, NULL,
+      "void multi_tensor_apply_kernel<TensorListMetadata<4>..." },
+    { "^_tensorlistmetadata5", LPO_CLASS_OPTIMIZER, NULL,
+      "void multi_tensor_apply_kernel<TensorListMetadata<5, false>, transformer_engin..." },
+    { "^_tensorlistmetadata1", LPO_CLASS_REDUCTION, "~",
+      "void multi_tensor_apply_kernel<TensorListMetadata<1, false>, transformer_engin..." },
+};
+
+/* ggml's operators of two tensors, one of which is repeated */
+static const struct lpo_class_rule bcast_functors[] = {
+    { "oprepeat", LPO_CLASS_COPY, NULL,
+      "void k_bin_bcast<&(op_repeat(float, float)), float, float, float>(float const*)" },
 };
 
 static const struct lpo_class_rule index_functors[] = {
@@ -310,6 +332,8 @@ const struct lpo_class_carrier lpo_region_class_carriers[] = {
     { "^_index_elementwise_kernel", NULL, RULES(index_functors), LPO_CLASS_INDEXING,
       "void at::native::index_elementwise_kernel<128, 4, "
       "at::native::gpu_index_kernel<at::native::index_put_kernel_impl<int> > >(long)" },
+    { "^_k_bin_bcast_", NULL, RULES(bcast_functors), LPO_CLASS_ELEMENTWISE,
+      "void k_bin_bcast<&(op_add(float, float)), float, float, float>(float const*)" },
     { "kernel_",
       "implicitgemm",
       { NULL, 0 },

@@ -128,6 +128,11 @@ static const struct op_name {
     { "bb", OP_NOTHING }, /* a block of Myelin's program: "__myl_bb1_2_TraSli" */
 };
 
+static bool ends_word(char c)
+{
+    return c == '_' || c == LPO_KERNEL_CUT;
+}
+
 static const struct op_name *op_here(const char *words, size_t *len)
 {
     const struct op_name *best = NULL;
@@ -136,7 +141,7 @@ static const struct op_name *op_here(const char *words, size_t *len)
     for (size_t i = 0; i < sizeof op_names / sizeof *op_names; i++) {
         size_t n = strlen(op_names[i].words);
 
-        if (n > *len && strncmp(words, op_names[i].words, n) == 0 && words[n] == '_') {
+        if (n > *len && strncmp(words, op_names[i].words, n) == 0 && ends_word(words[n])) {
             best = &op_names[i];
             *len = n;
         }
@@ -147,7 +152,7 @@ static const struct op_name *op_here(const char *words, size_t *len)
 /* Older versions of Triton put behind a name which arguments can be divided by 16: "_0d1d2de". */
 static bool is_divisor_mark(const char *word)
 {
-    size_t len = strcspn(word, "_");
+    size_t len = strcspn(word, "_~");
 
     return len <= 2 && strspn(word, "cde") == len;
 }
@@ -161,7 +166,6 @@ static unsigned ops_of(const char *words)
     while (*words && strncmp(words, "0_x", 3) != 0) { /* a hash ends Myelin's */
         size_t len;
         const struct op_name *op = op_here(words, &len);
-        const char *end = strchr(words, '_');
 
         if (op)
             all |= op->op;
@@ -169,8 +173,8 @@ static unsigned ops_of(const char *words)
             all |= OP_COMPUTES;
         after_number = isdigit((unsigned char)*words);
         if (!op)
-            len = end ? (size_t)(end - words) : strlen(words);
-        words += len + (words[len] == '_');
+            len = strcspn(words, "_~");
+        words += len + ends_word(words[len]);
     }
     return all;
 }
@@ -224,6 +228,9 @@ static const struct compiled {
     { NULL, "logsumexp", NULL, LPO_CLASS_SOFTMAX },
     { NULL, "_amax_", "_exp_", LPO_CLASS_SOFTMAX },
     { NULL, "_sort_", NULL, LPO_CLASS_SORTING },
+    /* cut: the operators are in the order of the alphabet, and "pow", "rsqrt" would follow */
+    { "^_triton_red_", "_mean_", "~", LPO_CLASS_NORM },
+    { "^_triton_per_", "_mean_", "~", LPO_CLASS_NORM },
     { "^_triton_red_", NULL, NULL, LPO_CLASS_REDUCTION },
     { "^_triton_per_", NULL, NULL, LPO_CLASS_REDUCTION },
     { "^_triton_split_scan_", NULL, NULL, LPO_CLASS_REDUCTION },

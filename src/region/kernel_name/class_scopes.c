@@ -32,6 +32,9 @@ static const struct lpo_class_rule scopes[] = {
     { "epilogue", LPO_CLASS_GEMM, NULL,
       "void epilogue::impl::globalKernel<float, float, float, true, true>(int)" },
     { "_cublas", LPO_CLASS_GEMM, NULL, "void cublasLt::kernel<int>(int)" },
+    /* TensorRT-LLM's: what stands around the products of experts; these are CUTLASS' own */
+    { "cutlasskernels", LPO_CLASS_MOE, NULL,
+      "void tensorrt_llm::kernels::cutlass_kernels::blockEx..." },
     { "_cutlass", LPO_CLASS_GEMM, NULL, "void cutlass::run<int>(int)" },
     { "weightonly", LPO_CLASS_GEMM, NULL,
       "void weight_only::kernel<weight_only::KernelDetails<int> >(int)" },

@@ -328,7 +328,7 @@ static const struct lpo_class_rule simple[] = {
     { "_where_", LPO_CLASS_ELEMENTWISE, NULL, "where_kernel(float*)" },
     { "_binary_", LPO_CLASS_ELEMENTWISE, NULL, "binary_kernel(float*)" },
     { "_unary_", LPO_CLASS_ELEMENTWISE, NULL, "void unary_op_kernel<float>(float*)" },
-    { "_bcast_", LPO_CLASS_ELEMENTWISE, NULL, "void k_bin_bcast<float>(float*)" },
+    { "_bcast_", LPO_CLASS_ELEMENTWISE, NULL, "void k_ternary_bcast<float>(float*)" },
     { "^_op_", LPO_CLASS_ELEMENTWISE, "tensor", "Op2dTensorLite(float*)" },
     { "_square", LPO_CLASS_ELEMENTWISE, NULL, "square(float *, int)" },
     { "sqrt", LPO_CLASS_ELEMENTWISE, NULL, "rsqrt_kernel(float*)" },

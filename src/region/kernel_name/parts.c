@@ -88,14 +88,19 @@ static bool ends_with(const char *name, size_t len, const char *tail)
     return len > n && memcmp(name + len - n, tail, n) == 0;
 }
 
-/* AMD's tools print the symbol of the kernel's descriptor, and of compiler's copies; tables mark
- * where they cut a name. */
+/* Tables mark where they cut a name. */
+static bool has_cut_mark(const char *name, size_t len)
+{
+    return ends_with(name, len, "…") || ends_with(name, len, "...");
+}
+
+/* AMD's tools print the symbol of the kernel's descriptor, and of compiler's copies. */
 static size_t without_suffix(const char *name, size_t len)
 {
     static const char clone[] = " [clone ";
     const char *at;
 
-    if (ends_with(name, len, "…") || ends_with(name, len, "..."))
+    if (has_cut_mark(name, len))
         len -= 3;
     at = memmem(name, len, clone, sizeof clone - 1);
     if (at && at > name && name[len - 1] == ']')
@@ -128,17 +133,20 @@ static size_t function_end(const char *name, size_t end, struct lpo_kernel_span 
 
 void lpo_region_kernel_parts(const char *name, size_t len, struct lpo_kernel_parts *out)
 {
+    const bool marked = has_cut_mark(name, len);
     size_t end, from, cut;
 
     len = without_suffix(name, len);
     *out = (struct lpo_kernel_parts){ .scope = { name, 0 },
                                       .function = { name, len },
-                                      .arguments = { name + len, 0 } };
+                                      .arguments = { name + len, 0 },
+                                      .cut = marked ? name + len : NULL };
     if (plain(name, len)) /* "loop_add_fusion.3" is one function */
         return;
     end = name_end(name, len, &cut);
     if (cut > 0 && cut < len) {
         out->arguments = (struct lpo_kernel_span){ name + cut + 1, len - cut - 1 };
+        out->cut = name + len;
         end = cut;
     } else {
         end = function_end(name, end, &out->arguments);
@@ -258,6 +266,12 @@ static void drop_library(struct lpo_str *words, size_t from)
     }
 }
 
+/* The bracket of "&(op_add(float, float))" or "(&op_add)" holds no parameters. */
+static bool of_functor(struct lpo_kernel_span t, size_t i)
+{
+    return (i > 0 && t.at[i - 1] == '&') || (i + 1 < t.len && t.at[i + 1] == '&');
+}
+
 void lpo_region_kernel_words(struct lpo_kernel_span t, struct lpo_str *out)
 {
     size_t from = out->len;
@@ -267,7 +281,7 @@ void lpo_region_kernel_words(struct lpo_kernel_span t, struct lpo_str *out)
     for (size_t i = 0; i < t.len && out->len < LPO_KERNEL_WORDS; i++) {
         unsigned char c = (unsigned char)t.at[i];
 
-        if (c == '(') {
+        if (c == '(' && !of_functor(t, i)) {
             i = skip_brackets(t, i);
             c = '_';
         }
@@ -286,6 +300,24 @@ void lpo_region_kernel_words(struct lpo_kernel_span t, struct lpo_str *out)
     drop_library(out, from);
 }
 
+static size_t letters(const char *from, const char *to)
+{
+    size_t n = 0;
+
+    for (; from < to; from++)
+        n += *from != '_';
+    return n;
+}
+
+/* The words were cut where `at` stands in the pattern: did enough of it fit? Five letters with two
+ * missing at most, or twelve of a long one; one that wants no more than an edge fits. */
+static bool fits_cut(const char *pattern, const char *at)
+{
+    size_t has = letters(pattern, at), missing = letters(at, at + strlen(at));
+
+    return missing == 0 || (has >= 5 && missing <= 2) || has >= 12;
+}
+
 /* `inside`: the match begins within a word and ends there, or "dgrad" were in "backward_grad"; but
  * "conv1d" is in "causalconv1d". */
 static bool fits_here(const char *words, const char *pattern, bool inside)
@@ -300,6 +332,8 @@ static bool fits_here(const char *words, const char *pattern, bool inside)
                    (!inside || isdigit((unsigned char)words[-1]) ||
                     isdigit((unsigned char)words[1]))) {
             words++; /* the edge of a word that the pattern does not ask for */
+        } else if (*words == LPO_KERNEL_CUT) {
+            return !inside && fits_cut(pattern, p);
         } else {
             return false;
         }

@@ -23,6 +23,7 @@ struct lpo_kernel_parts {
     struct lpo_kernel_span scope;     /* namespaces and classes, template arguments included */
     struct lpo_kernel_span function;  /* never empty, unless the name is */
     struct lpo_kernel_span arguments; /* template arguments, without the outer < > */
+    const char *cut;                  /* where a table has cut the name; NULL: it is whole */
 };
 
 /* A name that was cut inside its template arguments has them as far as they go. */
@@ -48,5 +49,7 @@ void lpo_region_kernel_words(struct lpo_kernel_span text, struct lpo_str *out);
 
 /* Is `pattern` anywhere in these words? A '_' in it is the edge of a word; elsewhere edges do not
  * count, so "rmsnorm" is in "_rms_norm_" too, unless it begins inside of a word. A '^' at its
- * beginning: only at the beginning. */
+ * beginning: only at the beginning. Words that end in LPO_KERNEL_CUT are those of a name that was
+ * cut there: most of a pattern at their end is enough, "dropout" is in "_fused_dropou~". */
+enum { LPO_KERNEL_CUT = '~' };
 bool lpo_region_kernel_words_have(const char *words, const char *pattern);
