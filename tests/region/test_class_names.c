@@ -66,7 +66,10 @@ static bool has(const struct lpo_json *classes, const char *name)
  * classes-blind4.json has lists by somebody who saw neither rules nor results, and marked what even
  * an expert would argue about. The names that leave no doubt, at first sight: everyday training and
  * serving ("A") 116 of 116, AMD, JAX and TensorRT ("B") 134 of 136, vision, audio and graphs ("C")
- * 99 of 103, engines ("D") 103 of 107, everyday names of other places ("E") 102 of 104. */
+ * 99 of 103, engines ("D") 103 of 107, everyday names of other places ("E") 102 of 104; then, with
+ * names that tables had cut, everyday ones once more ("F") 145 of 147 and of vision, engines and
+ * AMD ("G") 151 of 151. 338 of the 973 names stood in an older list already; of the others that
+ * leave no doubt 568 of 579 were right. */
 static const struct floor_case {
     const char *name, *file, *list;
     bool sure_only;
@@ -115,6 +118,10 @@ static const struct floor_case {
     { "everyday again, all", "classes-blind4.json", "E", false, 115, 120 },
     { "engines, no doubt", "classes-blind4.json", "D", true, 105, 107 },
     { "engines, all", "classes-blind4.json", "D", false, 114, 122 },
+    { "everyday, some cut, no doubt", "classes-blind4.json", "F", true, 147, 147 },
+    { "everyday, some cut, all", "classes-blind4.json", "F", false, 160, 165 },
+    { "vision, engines and AMD, no doubt", "classes-blind4.json", "G", true, 151, 151 },
+    { "vision, engines and AMD, all", "classes-blind4.json", "G", false, 162, 168 },
 };
 
 static void check_floor(void **state)
