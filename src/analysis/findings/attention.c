@@ -92,7 +92,7 @@ static void step(const struct lpo_findings_work *w, struct scan *s, enum role ro
 
 static void find_all(const struct lpo_findings_work *w, struct totals *t)
 {
-    uint32_t *rows = lpo_findings_by_stream(w);
+    const uint32_t *rows = w->slack.by_stream;
     const struct lpo_gpu_op *before = NULL;
     struct scan s = { .last = FOREIGN };
 
@@ -105,7 +105,6 @@ static void find_all(const struct lpo_findings_work *w, struct totals *t)
         before = op;
     }
     lpo_vec_free(&s.rows);
-    free(rows);
 }
 
 void lpo_findings_attention(struct lpo_findings_work *w)

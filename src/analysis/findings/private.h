@@ -24,6 +24,7 @@ enum { LPO_FINDINGS_SHORT_KERNEL_NS = 10000 };
 struct lpo_findings_slack {
     const uint32_t *rows; /* of gpu_ops, by start; borrowed from the order */
     int64_t *ns;
+    uint32_t *by_stream; /* entries of both, stream after stream, in order of time within each */
     size_t count;
     int64_t most_ns; /* of all of them: less than their sum where the program waits for its host */
     int64_t claimed_ns;
@@ -88,8 +89,6 @@ struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_fin
                                        const int64_t *want);
 /* What to claim: zero for each row of w->slack. The caller frees it. */
 int64_t *lpo_findings_wants(const struct lpo_findings_work *w);
-/* Rows of w->slack, stream after stream, in order of time within each. The caller frees them. */
-uint32_t *lpo_findings_by_stream(const struct lpo_findings_work *w);
 static inline bool lpo_findings_same_stream(const struct lpo_gpu_op *a, const struct lpo_gpu_op *b)
 {
     return a->process == b->process && a->stream == b->stream;

@@ -54,6 +54,25 @@ void lpo_findings_device_rows(const struct lpo_findings_work *w, size_t *from, s
     *to = *from;
 }
 
+static bool stream_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct lpo_findings_work *w = ctx;
+    const struct lpo_gpu_op *x = &w->trace->gpu_ops.at[w->slack.rows[a]],
+                            *y = &w->trace->gpu_ops.at[w->slack.rows[b]];
+
+    return x->process != y->process ? x->process < y->process : x->stream < y->stream;
+}
+
+static void order_by_stream(struct lpo_findings_work *w)
+{
+    struct lpo_findings_slack *s = &w->slack;
+
+    s->by_stream = lpo_xrealloc(NULL, s->count + 1, sizeof *s->by_stream);
+    for (size_t i = 0; i < s->count; i++)
+        s->by_stream[i] = (uint32_t)i;
+    lpo_region_order_sort(s->by_stream, s->count, stream_before, w);
+}
+
 void lpo_findings_slack_find(struct lpo_findings_work *w)
 {
     const struct lpo_trace *t = w->trace;
@@ -78,30 +97,12 @@ void lpo_findings_slack_find(struct lpo_findings_work *w)
     s.most_ns = w->out->kernels_slack_ns =
         lpo_findings_simulated(w, LPO_PATH_COMPUTE, w->out->kernels_slack_ns);
     w->slack = s;
+    order_by_stream(w);
 }
 
 int64_t *lpo_findings_wants(const struct lpo_findings_work *w)
 {
     return lpo_xcalloc(w->slack.count + 1, sizeof(int64_t));
-}
-
-static bool stream_before(const void *ctx, uint32_t a, uint32_t b)
-{
-    const struct lpo_findings_work *w = ctx;
-    const struct lpo_gpu_op *x = &w->trace->gpu_ops.at[w->slack.rows[a]],
-                            *y = &w->trace->gpu_ops.at[w->slack.rows[b]];
-
-    return x->process != y->process ? x->process < y->process : x->stream < y->stream;
-}
-
-uint32_t *lpo_findings_by_stream(const struct lpo_findings_work *w)
-{
-    uint32_t *rows = lpo_xrealloc(NULL, w->slack.count + 1, sizeof *rows);
-
-    for (size_t i = 0; i < w->slack.count; i++)
-        rows[i] = (uint32_t)i;
-    lpo_region_order_sort(rows, w->slack.count, stream_before, w);
-    return rows;
 }
 
 /* The innermost region with more than half of what is claimed. */
@@ -165,4 +166,5 @@ struct lpo_finding *lpo_findings_claim_compute(struct lpo_findings_work *w,
 void lpo_findings_slack_free(struct lpo_findings_slack *s)
 {
     free(s->ns);
+    free(s->by_stream);
 }

@@ -93,7 +93,7 @@ static bool goes_on(const struct lpo_gpu_op *before, const struct lpo_gpu_op *op
 
 static void find_runs(const struct lpo_findings_work *w, struct totals *total)
 {
-    uint32_t *rows = lpo_findings_by_stream(w);
+    const uint32_t *rows = w->slack.by_stream;
     const struct lpo_gpu_op *before = NULL;
     struct run r = { 0 };
 
@@ -113,7 +113,6 @@ static void find_runs(const struct lpo_findings_work *w, struct totals *total)
     }
     close_run(w, &r, total);
     lpo_vec_free(&r.rows);
-    free(rows);
 }
 
 /* The sequence with the most time, by its first kernel. */
