@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "run/secrets/secrets.h"
+#include "util/err.h"
 #include "util/stale.h"
 #include "util/str.h"
 
@@ -22,6 +23,21 @@ static int open_file(const struct lpo_stream *s, const char *path, int how)
                   0666);
     while (fd < 0 && lpo_stale_retry(errno, &tries));
     return fd;
+}
+
+int lpo_run_stream_pipes(int out[2], int errs[2], struct lpo_err *err)
+{
+    if (pipe2(out, O_CLOEXEC) < 0)
+        return lpo_fail_errno(err, "cannot make a pipe");
+    if (pipe2(errs, O_CLOEXEC) < 0) {
+        int why = errno;
+
+        close(out[0]);
+        close(out[1]);
+        errno = why;
+        return lpo_fail_errno(err, "cannot make a pipe");
+    }
+    return 0;
 }
 
 void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit)

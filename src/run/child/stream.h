@@ -12,6 +12,8 @@
 
 #include "util/str.h"
 
+struct lpo_err;
+
 struct lpo_stream {
     int fd;        /* read end of the pipe; -1 once closed */
     int file_fd;   /* -1: not kept */
@@ -28,6 +30,8 @@ struct lpo_stream {
     size_t line_len;
 };
 
+/* Both pipes of a child, closed in programs that it starts itself, or neither. */
+int lpo_run_stream_pipes(int out[2], int errs[2], struct lpo_err *err);
 /* Takes over `fd`. A file that cannot be opened is remembered in disk_errno; the pipe is drained
  * all the same, so that the program does not block. */
 void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit);

@@ -295,13 +295,9 @@ static int supervise(struct lpo_arena *a, struct child *c, struct lpo_err *err)
 
     if (c->step->cwd && !lpo_path_is_dir(c->step->cwd))
         return not_started(c->result, ENOTDIR);
-    if (pipe2(out, O_CLOEXEC) < 0)
-        return lpo_fail_errno(err, "cannot make a pipe");
-    if (pipe2(errs, O_CLOEXEC) < 0) {
-        close(out[0]);
-        close(out[1]);
-        return lpo_fail_errno(err, "cannot make a pipe");
-    }
+    rc = lpo_run_stream_pipes(out, errs, err);
+    if (rc < 0)
+        return rc;
     if (pipe2(status, O_CLOEXEC | O_NONBLOCK) < 0) {
         close(out[0]);
         close(out[1]);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run/child/stream.h"
 #include "run/clock.h"
 #include "run/step.h"
 #include "util/err.h"
@@ -114,13 +115,9 @@ int lpo_run_server_process_start(struct lpo_server_process *p, const struct lpo_
     *p = (struct lpo_server_process){ .out.fd = -1, .err.fd = -1 };
     if (!watched)
         return fork_it(p, words, NULL, apart, err);
-    if (pipe2(out, O_CLOEXEC) < 0)
-        return lpo_fail_errno(err, "cannot make a pipe");
-    if (pipe2(errs, O_CLOEXEC) < 0) {
-        close(out[0]);
-        close(out[1]);
-        return lpo_fail_errno(err, "cannot make a pipe");
-    }
+    rc = lpo_run_stream_pipes(out, errs, err);
+    if (rc < 0)
+        return rc;
     rc = fork_it(p, words, (const int[]){ out[1], errs[1] }, apart, err);
     close(out[1]);
     close(errs[1]);
