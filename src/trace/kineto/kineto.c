@@ -118,19 +118,9 @@ static int read_list(struct file *f)
     return rc;
 }
 
-static int take_bracket(struct lpo_pull *q, void *ctx)
-{
-    int c = lpo_json_pull_peek(q);
-
-    (void)ctx;
-    if (c == '{' || c == '[')
-        q->p++;
-    return c;
-}
-
 static int read_events(struct file *f)
 {
-    int rc = lpo_json_stream_read(f->s, take_bracket, NULL, f->err);
+    int rc = lpo_json_stream_bracket(f->s, f->err);
 
     if (rc == '[')
         return read_list(f);
@@ -260,7 +250,7 @@ static void add_notes(struct file *f, int rc)
 
 static int read_all(struct file *f)
 {
-    int rc = lpo_json_stream_read(f->s, take_bracket, NULL, f->err);
+    int rc = lpo_json_stream_bracket(f->s, f->err);
 
     if (rc == '{')
         rc = read_object(f);
