@@ -106,6 +106,16 @@ class Server(unittest.TestCase):
             self.assertTrue(0 <= s["min"] <= s["p50"] <= s["p90"] <= s["p99"] <= s["max"], key)
         self.assertLessEqual(got["ttft_ms"]["max"], got["e2e_ms"]["max"])
 
+    def test_one_request_has_no_spread(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "client.json"
+            subprocess.run([str(BUILT / "toy_client"), "--port", str(self.port), "--requests", "1", "--prompt-tokens", "10", "--result",
+                            str(path)],
+                           stdout=subprocess.DEVNULL, check=True)
+            got = json.loads(path.read_text())
+        self.assertEqual((got["e2e_ms"]["count"], got["e2e_ms"]["std"]), (1, None))
+        self.assertEqual(got["e2e_ms"]["mean"], got["e2e_ms"]["p50"])
+
     def test_a_client_whose_requests_are_all_refused(self) -> None:
         done = subprocess.run([str(BUILT / "toy_client"), "--port", str(self.port), "--requests", "2", "--prompt-tokens", "90"],
                               capture_output=True, text=True)

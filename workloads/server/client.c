@@ -221,27 +221,6 @@ static void turn(struct client *c)
 
 /* --- results -------------------------------------------------------------------------------- */
 
-static void write_stats(struct lpo_json_writer *w, const char *key, const numbers *v)
-{
-    struct toy_stats s;
-
-    if (!v->len) {
-        lpo_jw_null(w, key);
-        return;
-    }
-    s = toy_stats_of(v->at, v->len);
-    lpo_jw_object(w, key);
-    lpo_jw_uint(w, "count", s.count);
-    lpo_jw_real(w, "mean", s.mean);
-    lpo_jw_real(w, "std", s.std);
-    lpo_jw_real(w, "min", s.least);
-    lpo_jw_real(w, "max", s.most);
-    lpo_jw_real(w, "p50", s.p50);
-    lpo_jw_real(w, "p90", s.p90);
-    lpo_jw_real(w, "p99", s.p99);
-    lpo_jw_end(w);
-}
-
 static int write_result(struct client *c, double seconds, struct lpo_err *err)
 {
     LPO_STR text = { 0 };
@@ -261,10 +240,10 @@ static int write_result(struct client *c, double seconds, struct lpo_err *err)
     lpo_jw_real(&w, "output_tokens", c->output_tokens);
     lpo_jw_real(&w, "requests_per_s", c->completed / seconds);
     lpo_jw_real(&w, "output_tokens_per_s", c->output_tokens / seconds);
-    write_stats(&w, "ttft_ms", &c->ttft);
-    write_stats(&w, "itl_ms", &c->itl);
-    write_stats(&w, "tpot_ms", &c->tpot);
-    write_stats(&w, "e2e_ms", &c->e2e);
+    toy_stats_write(&w, "ttft_ms", c->ttft.at, c->ttft.len);
+    toy_stats_write(&w, "itl_ms", c->itl.at, c->itl.len);
+    toy_stats_write(&w, "tpot_ms", c->tpot.at, c->tpot.len);
+    toy_stats_write(&w, "e2e_ms", c->e2e.at, c->e2e.len);
     lpo_jw_end(&w);
     return lpo_file_write(c->o.result, text.at, text.len, err);
 }

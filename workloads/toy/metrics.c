@@ -51,8 +51,7 @@ double toy_tokens_per_s(const struct toy_options *o, const struct toy_timing *t)
     return t->decode_ms > 0 ? 1e3 * o->batch * t->steps / t->decode_ms : 0;
 }
 
-/* One value has no spread, and no values have no statistics: both are null, not 0. */
-static void write_stats(struct lpo_json_writer *w, const char *key, double *values, size_t count)
+void toy_stats_write(struct lpo_json_writer *w, const char *key, double *values, size_t count)
 {
     struct toy_stats s = toy_stats_of(values, count);
 
@@ -149,12 +148,12 @@ static void write_aggregate(struct lpo_json_writer *w, const struct toy_options 
             if (!isnan(v))
                 values[n++] = v;
         }
-        write_stats(w, figures[f].name, values, n);
+        toy_stats_write(w, figures[f].name, values, n);
     }
     for (int i = 0; i < r->count; i++)
         for (size_t s = 0; s < steps; s++)
             values[i * steps + s] = r->runs[i].step_ms[s];
-    write_stats(w, "inter_token_ms", values, r->count * steps);
+    toy_stats_write(w, "inter_token_ms", values, r->count * steps);
     lpo_jw_end(w);
     free(values);
 }

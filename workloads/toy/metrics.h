@@ -18,6 +18,9 @@ struct toy_stats {
 
 /* Sorts `values`. */
 struct toy_stats toy_stats_of(double *values, size_t count);
+/* The same as a member. One value has no spread, and no values have no statistics: both are null,
+ * not 0. */
+void toy_stats_write(struct lpo_json_writer *w, const char *key, double *values, size_t count);
 
 /* Tokens that decode generated in one repeat, per second of decode; 0 when there was no decode. */
 double toy_tokens_per_s(const struct toy_options *o, const struct toy_timing *t);
