@@ -150,15 +150,44 @@ static struct lpo_kernel_span around(struct lpo_kernel_span function, struct lpo
     return function;
 }
 
-/* The words of one part, which end in LPO_KERNEL_CUT where a table cut the name inside of a word.
- */
-static void words_of(const struct lpo_kernel_parts *parts, struct lpo_kernel_span part,
-                     struct lpo_str *out)
+/* The words of a part where a table has cut the name end in LPO_KERNEL_CUT. */
+static void mark_cut(struct lpo_kernel_span part, struct lpo_str *words)
 {
-    lpo_region_kernel_words(part, out);
-    if (part.len && part.at + part.len == parts->cut &&
-        isalnum((unsigned char)part.at[part.len - 1]))
-        out->at[out->len - 1] = LPO_KERNEL_CUT;
+    if (isalnum((unsigned char)part.at[part.len - 1]))
+        words->at[words->len - 1] = LPO_KERNEL_CUT;
+}
+
+static bool is_cut(const struct lpo_kernel_parts *parts, struct lpo_kernel_span part)
+{
+    return part.len && part.at + part.len == parts->cut;
+}
+
+static void function_words(const struct lpo_kernel_parts *parts, struct lpo_kernel_span function,
+                           struct lpo_str *out)
+{
+    const char *whole = NULL;
+
+    if (is_cut(parts, function))
+        whole = lpo_region_kernel_cut_function(parts->scope, function);
+    if (whole)
+        function = (struct lpo_kernel_span){ whole, strlen(whole) };
+    lpo_region_kernel_words(function, out);
+    if (is_cut(parts, function))
+        mark_cut(function, out);
+}
+
+static void argument_words(const struct lpo_kernel_parts *parts, struct lpo_str *out)
+{
+    struct lpo_kernel_span arguments = parts->arguments;
+    const char *functor = NULL;
+
+    if (is_cut(parts, arguments))
+        functor = lpo_region_kernel_cut_functor(&arguments);
+    lpo_region_kernel_words(arguments, out);
+    if (functor)
+        lpo_region_kernel_words((struct lpo_kernel_span){ functor, strlen(functor) }, out);
+    else if (is_cut(parts, arguments))
+        mark_cut(arguments, out);
 }
 
 static struct lpo_class_decision decide(const struct lpo_kernel_parts *parts)
@@ -169,19 +198,19 @@ static struct lpo_class_decision decide(const struct lpo_kernel_parts *parts)
     const struct lpo_class_rule *r;
     struct lpo_kernel_span chosen = lpo_region_kernel_chosen_part(parts->function);
 
-    words_of(parts, chosen, &function);
+    function_words(parts, chosen, &function);
     if (lpo_region_class_compiled(function.at, &out.class))
         return out;
     lpo_region_kernel_words(parts->scope, &scope);
     carrier = carrier_of(function.at, scope.at);
     if (carrier) {
-        words_of(parts, parts->arguments, &arguments);
+        argument_words(parts, &arguments);
         r = first_rule(carrier->functors, arguments.at);
         return r ? by_rule(r) : (struct lpo_class_decision){ carrier->otherwise, carrier->example };
     }
     r = by_function(function.at, scope.at);
     if (!r && parts->arguments.len) {
-        words_of(parts, parts->arguments, &arguments);
+        argument_words(parts, &arguments);
         r = by_name(arguments.at);
     }
     if (!r)

@@ -34,20 +34,9 @@ static const struct lpo_class_rule elementwise_functors[] = {
       "void phi::funcs::VectorizedElementwiseKernel<float, phi::CastFunctor<float> >(int)" },
     { "castop", LPO_CLASS_COPY, NULL,
       "void phi::funcs::VectorizedElementwiseKernel<float, phi::CastOpFunctor<float> >(int)" },
-    { "_direct_", LPO_CLASS_COPY, NULL,
-      "void at::native::elementwise_kernel<128, 2, "
-      "at::native::gpu_kernel_impl_nocast<at::native::direct_c..." },
     { "float16tofloat", LPO_CLASS_COPY, NULL,
       "void at::native::vectorized_elementwise_kernel<4, "
       "at::native::bfloat16tofloat32_kernel(int)::{lambda()#1}>(int)" },
-    /* cut; whole, "copy" decides them */
-    { "_native_dire", LPO_CLASS_COPY, NULL,
-      "void at::native::elementwise_kernel<128, 4, "
-      "at::native::gpu_kernel_impl_nocast<at::native::dire" },
-    { "_native_bfloat", LPO_CLASS_COPY, NULL,
-      "void at::native::vectorized_elementwise_kernel<(int)8, at::native::bfloat16_c..." },
-    { "_native_float", LPO_CLASS_COPY, NULL,
-      "void at::native::vectorized_elementwise_kernel<4, at::native::float8_c..." },
     { "_clone_", LPO_CLASS_COPY, NULL,
       "void at::native::vectorized_elementwise_kernel<8, clone_functor>(int)" },
     { "groupnorm", LPO_CLASS_NORM, NULL,

@@ -17,20 +17,20 @@ static bool word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* The word whose length stands at *i, as much of it as there is. */
-static bool next_word(struct lpo_kernel_span t, size_t *i, struct lpo_kernel_span *out)
+/* The word whose length stands at *i, as much of it as there is. *cut: that is not all. */
+static bool next_word(struct lpo_kernel_span t, size_t *i, struct lpo_kernel_span *out, bool *cut)
 {
     size_t len = 0;
 
+    *cut = false;
     if (!digit(t, *i))
         return false;
     for (; digit(t, *i); ++*i)
         len = len < t.len ? len * 10 + (size_t)(t.at[*i] - '0') : len;
-    if (len > t.len - *i)
-        len = t.len - *i;
     *out = (struct lpo_kernel_span){ t.at + *i, 0 };
-    while (out->len < len && word(out->at[out->len])) /* not into the mark of the cut */
-        out->len++;
+    while (out->len < len && *i + out->len < t.len && word(out->at[out->len]))
+        out->len++; /* not into the mark of the cut */
+    *cut = out->len < len;
     *i += out->len;
     return out->len > 0;
 }
@@ -72,6 +72,7 @@ static size_t skip_number(struct lpo_kernel_span t, size_t i)
 static void add_arguments(struct lpo_kernel_span t, size_t i, struct lpo_str *out)
 {
     struct lpo_kernel_span w;
+    bool cut;
 
     lpo_str_addc(out, '<');
     while (i < t.len && out->len < LPO_KERNEL_WORDS) {
@@ -83,7 +84,7 @@ static void add_arguments(struct lpo_kernel_span t, size_t i, struct lpo_str *ou
             i = behind;
         else if (!digit(t, i))
             i++;
-        else if (next_word(t, &i, &w))
+        else if (next_word(t, &i, &w, &cut))
             lpo_str_addf(out, "%.*s, ", (int)w.len, w.at);
     }
 }
@@ -92,6 +93,7 @@ bool lpo_region_kernel_cut_mangled(struct lpo_kernel_span t, struct lpo_str *out
 {
     const size_t from = out->len;
     struct lpo_kernel_span w;
+    bool cut = false;
     size_t i = 2;
 
     if (t.len < 4 || memcmp(t.at, "_Z", 2) != 0)
@@ -103,8 +105,9 @@ bool lpo_region_kernel_cut_mangled(struct lpo_kernel_span t, struct lpo_str *out
 
         if (behind > i)
             i = behind;
-        else if (next_word(t, &i, &w))
-            lpo_str_addf(out, "%s%.*s", out->len > from ? "::" : "", (int)w.len, w.at);
+        else if (next_word(t, &i, &w, &cut))
+            lpo_str_addf(out, "%s%.*s%s", out->len > from ? "::" : "", (int)w.len, w.at,
+                         cut ? "..." : "");
         else
             break;
     }
