@@ -8,6 +8,7 @@
 #include "analysis/diff/digest_json.h"
 #include "analysis/run.h"
 #include "cli/app.h"
+#include "cli/trace_options.h"
 #include "pipeline/stage.h"
 #include "rundir/history/history.h"
 #include "rundir/rundir.h"
@@ -35,9 +36,7 @@ static int read_run(struct lpo_app *app, const char *path, struct lpo_diff_readi
         return lpo_ctx(err, "the config of '%s'", path);
     d = lpo_diff_digest_create(run, path);
     if (!d)
-        return lpo_fail(err, LPO_E_NOTFOUND, "'%s' holds no trace that can be read%s%s", path,
-                        run->dir->problems.len ? ": " : "",
-                        run->dir->problems.len ? run->dir->problems.at[0] : "");
+        return lpo_cli_no_trace(path, run->dir, err);
     out->at[out->len++] = d;
     return 0;
 }

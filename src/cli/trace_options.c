@@ -11,6 +11,7 @@
 #include "pipeline/stage.h"
 #include "region/select.h"
 #include "report/doc/doc.h"
+#include "report/stage_results.h"
 #include "rundir/rundir.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -58,6 +59,14 @@ int lpo_cli_selection_from_args(const struct lpo_args *args, struct lpo_region_s
     return 0;
 }
 
+int lpo_cli_no_trace(const char *path, const struct lpo_rundir *d, struct lpo_err *err)
+{
+    if (d->problems.len)
+        return lpo_fail(err, LPO_E_NOTFOUND, "'%s' holds no trace that can be read: %s", path,
+                        d->problems.at[0]);
+    return lpo_fail(err, LPO_E_NOTFOUND, "'%s': %s", path, lpo_report_why_no_trace(d));
+}
+
 int lpo_cli_traces_open(struct lpo_app *app, const struct lpo_args *args, unsigned skip,
                         struct lpo_region_selection *select, struct lpo_analysis_run **out,
                         struct lpo_err *err)
@@ -70,9 +79,7 @@ int lpo_cli_traces_open(struct lpo_app *app, const struct lpo_args *args, unsign
     if (lpo_analysis_run_of_paths(args->words, args->nwords, &o, &run, err) < 0)
         return err->code;
     if (!lpo_rundir_main(run->dir))
-        return lpo_fail(err, LPO_E_NOTFOUND, "'%s' holds no trace that can be read%s%s",
-                        args->words[0], run->dir->problems.len ? ": " : "",
-                        run->dir->problems.len ? run->dir->problems.at[0] : "");
+        return lpo_cli_no_trace(args->words[0], run->dir, err);
     for (size_t i = 0; i < run->dir->problems.len; i++)
         fprintf(app->log, "lpo: warning: %s\n", run->dir->problems.at[i]);
     *out = run;

@@ -9,6 +9,7 @@ struct lpo_app;
 struct lpo_doc;
 struct lpo_err;
 struct lpo_region_selection;
+struct lpo_rundir;
 struct lpo_writer;
 
 #define LPO_SELECT_OPTIONS                                                                         \
@@ -36,6 +37,9 @@ int lpo_cli_selection_from_args(const struct lpo_args *args, struct lpo_region_s
 int lpo_cli_traces_open(struct lpo_app *app, const struct lpo_args *args, unsigned skip,
                         struct lpo_region_selection *select, struct lpo_analysis_run **out,
                         struct lpo_err *err);
+/* Fails with the reason why `path` has no trace: a file that cannot be read, else what the stages
+ * of the run say. */
+int lpo_cli_no_trace(const char *path, const struct lpo_rundir *d, struct lpo_err *err);
 /* The writer that --json and --format name; text when neither is given. */
 int lpo_cli_writer_from_args(const struct lpo_args *args, const struct lpo_writer **out,
                              struct lpo_err *err);

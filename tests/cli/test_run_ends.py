@@ -69,6 +69,11 @@ class Told(LpoCase):
         for page in (self.summary(), self.text("report.md")):
             self.assertNotIn("enable a stage", page)
             self.assertNotIn("has run", page)
+        for words in (["regions"], ["top"], ["operators"], ["diff", self.run_dir]):
+            with self.subTest(words=words):
+                done = self.lpo(*words, self.run_dir)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(f"This run holds no trace that can be read. native: {says}; ", done.stderr)
 
     def as_nobody(self, *before: str) -> list[str]:
         """A program that runs as another user, which may read the collector but not write into the run folder."""
