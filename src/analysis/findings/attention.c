@@ -11,6 +11,7 @@
 #include "analysis/findings/private.h"
 #include "region/cells.h"
 #include "region/classes.h"
+#include "util/checked.h"
 #include "util/vec.h"
 
 enum { MOST_BETWEEN = 8 }; /* scale, mask, casts, dropout: on each side of the softmax */
@@ -57,10 +58,11 @@ static void take(const struct lpo_findings_work *w, const struct scan *s, uint32
 {
     t->times++;
     t->kernels += s->rows.len;
-    t->products_ns += length(w, s->product) + length(w, second);
+    t->products_ns =
+        lpo_ns_add(t->products_ns, lpo_ns_add(length(w, s->product), length(w, second)));
     for (size_t i = 0; i < s->rows.len; i++) {
         t->want[s->rows.at[i]] = length(w, s->rows.at[i]);
-        t->gpu_ns += length(w, s->rows.at[i]);
+        t->gpu_ns = lpo_ns_add(t->gpu_ns, length(w, s->rows.at[i]));
     }
 }
 

@@ -13,6 +13,7 @@
 #include "analysis/fusion/fusion.h"
 #include "region/cells.h"
 #include "region/classes.h"
+#include "util/checked.h"
 #include "util/str.h"
 #include "util/vec.h"
 
@@ -62,8 +63,8 @@ static void close_run(const struct lpo_findings_work *w, struct run *r, struct t
         for (size_t i = 0; i < r->rows.len; i++) {
             int64_t ns = length(w, r->rows.at[i]);
 
-            t->gpu_ns += ns;
-            t->want[r->rows.at[i]] = i == r->longest ? 0 : t->are_long ? ns * 2 / 3 : ns;
+            t->gpu_ns = lpo_ns_add(t->gpu_ns, ns);
+            t->want[r->rows.at[i]] = i == r->longest ? 0 : t->are_long ? ns - ns / 3 : ns;
         }
     }
     r->rows.len = r->longest = r->long_ones = 0;

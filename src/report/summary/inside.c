@@ -12,6 +12,7 @@
 #include "report/summary/private.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
+#include "util/checked.h"
 #include "util/str.h"
 
 #define NEARLY_ALL 0.95
@@ -73,7 +74,7 @@ static int64_t children_ns(const struct inside *v, size_t parent)
 
     for (size_t i = first_child(parent); is_inside(v, parent, i); i++)
         if (v->fold->rows.at[i].depth == depth && v->fold->rows.at[i].sum.node != LPO_NODE_OUTSIDE)
-            ns += ns_of(v, i);
+            ns = lpo_ns_add(ns, ns_of(v, i));
     return ns;
 }
 
@@ -105,7 +106,7 @@ static bool add_parts(const struct inside *v, bool any_marked, const char *what,
         lpo_str_addf(&s, "%s\"%s\" %s (%s)", n ? ", " : "", v->fold->rows.at[row].name,
                      lpo_summary_percent(v->t, ns_of(v, row), whole),
                      lpo_summary_duration(v->t, ns_of(v, row)));
-        sum += ns_of(v, row);
+        sum = lpo_ns_add(sum, ns_of(v, row));
         shown[n++] = row;
     }
     if (!n || (any_marked && at == NO_ROW) || sum < around / 2 ||
