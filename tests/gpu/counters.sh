@@ -15,6 +15,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
+mkdir -p "$OUT"
 PYTHON=${PYTHON:-python3}
 lpo=$PWD/build-portable/lpo
 work=$(mktemp -d)
