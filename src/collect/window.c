@@ -386,7 +386,7 @@ void lpoc_window_note_more(struct lpoc *c)
     w->notes = LPOC_NOTED_MORE;
 }
 
-static void raise(uint32_t *highest, uint32_t to)
+static void raise_to(uint32_t *highest, uint32_t to)
 {
     uint32_t was = __atomic_load_n(highest, __ATOMIC_RELAXED);
 
@@ -407,7 +407,7 @@ void lpoc_window_note(struct lpoc *c, uint32_t correlation)
     __atomic_fetch_add(&w->launched, 1, __ATOMIC_RELAXED);
     if (was && !(was & CAME)) /* so many launches ago that nobody waits for it any more */
         __atomic_fetch_add(&w->lost, 1, __ATOMIC_RELAXED);
-    raise(&w->highest, correlation);
+    raise_to(&w->highest, correlation);
 }
 
 void lpoc_window_note_failed(struct lpoc *c, uint32_t correlation)

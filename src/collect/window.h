@@ -43,12 +43,13 @@ struct lpoc_window {
     uint64_t count;          /* windows so far */
     uint64_t starts[LPOC_CHOSEN_STARTS];
     uint8_t *matches; /* by string id: enum match, filled when first asked for */
-    uint64_t
-        *noted; /* by correlation id, modulo `notes`: it, and whether its record came; atomic */
+    uint64_t *noted;  /* by id of a launch, modulo `notes`: it, and if its record came; atomic */
     uint32_t notes;
-    uint32_t highest;                       /* id that was noted; atomic */
-    uint64_t launched, lost, came, records; /* atomic: ids noted, those of them without a record to
-                                             * come, those whose first record came; all records */
+    uint32_t highest;  /* id that was noted; atomic */
+    uint64_t launched; /* ids noted, and of these: */
+    uint64_t came;     /* those whose first record came */
+    uint64_t lost;     /* those that no record is waited for; all atomic */
+    uint64_t records;  /* that came; atomic */
     uint8_t windows[LPOC_WINDOWS_BYTES];
     size_t windows_used;
     uint64_t windows_at; /* ticks: when they were last written */
