@@ -79,19 +79,38 @@ static bool is_shown(const struct lpo_summary_page *t, const struct lpo_fold_row
     return r->depth == 0 && lpo_summary_counts(t, r) && lpo_summary_part_ns(t, r) > 0;
 }
 
+/* The outermost part that was open on another thread for most of the work of threads without marks;
+ * NULL: no single one. */
+static const char *adopter(const struct lpo_summary_page *t)
+{
+    const struct lpo_fold_row *best = NULL;
+
+    for (size_t i = 0; i < t->fold->rows.len; i++) {
+        const struct lpo_fold_row *r = &t->fold->rows.at[i];
+
+        if (r->depth == 0 && (!best || r->sum.adopted.ns > best->sum.adopted.ns))
+            best = r;
+    }
+    return best && best->sum.adopted.ns > t->all->coverage.adopted.ns / 2 ? best->name : NULL;
+}
+
 /* Kernels outside every region, or without a launch record: what they are for is not known. */
 static void add_uncovered(struct lpo_summary_page *t)
 {
     const struct lpo_coverage *c = &t->all->coverage;
+    const char *in = adopter(t);
 
     if (c->outside.ns > c->total.ns / 10 && t->s->analysis->tree->nodes.len && c->adopted.ns)
-        lpo_doc_paragraph(t->doc,
-                          "- %s of the time of all kernels (%s) lies outside every marked part; %s "
-                          "of it was launched by threads without marks while one other thread was "
-                          "in a marked part (adopted).",
-                          lpo_summary_percent(t, c->outside.ns, c->total.ns),
-                          lpo_summary_duration(t, c->outside.ns),
-                          lpo_summary_percent(t, c->adopted.ns, c->outside.ns));
+        lpo_doc_paragraph(
+            t->doc,
+            "- %s of the time of all kernels (%s) lies outside every marked part; %s "
+            "of it was launched by threads without marks%s while one other thread was "
+            "in %s.",
+            lpo_summary_percent(t, c->outside.ns, c->total.ns),
+            lpo_summary_duration(t, c->outside.ns),
+            lpo_summary_percent(t, c->adopted.ns, c->outside.ns),
+            t->s->analysis->trace->ops.len ? ", as PyTorch's backward pass is," : "",
+            in ? lpo_arena_printf(t->doc->arena, "\"%s\"", in) : "a marked part");
     else if (c->outside.ns > c->total.ns / 10 && t->s->analysis->tree->nodes.len)
         lpo_doc_paragraph(t->doc,
                           "- %s of the time of all kernels (%s) lies outside every marked part.",
