@@ -24,7 +24,7 @@ LIBRARY = Path(os.environ["LPO_BUILD_ROOT"]) / "src/collect/liblpo-collect.so"
 STEPS = 16
 SANITIZED = {"ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}  # Python itself is not
 
-# In place of a model: a repeat has 16 ranges. The collector is loaded in the children, each with its settings.
+# In place of a model: a repeat has 16 ranges, or as many as the model. The collector is loaded in the children, each with its settings.
 PROGRAM = """
 import sys, time
 sys.path[:0] = sys.argv[1:3]
@@ -37,7 +37,7 @@ def serve(_, commands, answers):
     print("ready", file=answers, flush=True)
     while commands.readline().strip() == "eager":
         start = time.perf_counter()
-        for _ in range(16):
+        for _ in range(collect_bench.TOKENS if "rows" in sys.argv else 16):
             with lpo.range("a step"):
                 pass
         print(1e3 * (time.perf_counter() - start), file=answers, flush=True)
@@ -48,23 +48,40 @@ sys.exit(windows_bench.main())
 
 
 class Windows(unittest.TestCase):
-    def test_one_process_inside_and_outside(self) -> None:
+    def bench(self, *words: str) -> tuple[list[str], dict[str, int]]:
+        """The lines of figures, and how many calls of the range each process has in its trace."""
         with tempfile.TemporaryDirectory() as out:
-            words = [str(ROOT / "bench/gpu"), str(ROOT / "python"), "--library", str(LIBRARY), "--out", out, "--rounds", "3"]
+            words = [str(ROOT / "bench/gpu"), str(ROOT / "python"), "--library", str(LIBRARY), "--out", out, *words]
             done = subprocess.run([sys.executable, "-c", PROGRAM, *words], capture_output=True, text=True, timeout=100, env=os.environ | SANITIZED)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             lines = (Path(out) / "figures.txt").read_text(encoding="utf-8").splitlines()
-            calls = {p.name: [r for t in p.glob("*.lpot") for r in Trace(str(t)).ranges if r[2] == "a step"] for p in (Path(out) / "traces").iterdir()}
-        self.assertEqual(len(lines), len(windows_bench.FIGURES))
+            calls = {p.name: sum(r[2] == "a step" for t in p.glob("*.lpot") for r in Trace(str(t)).ranges) for p in (Path(out) / "traces").iterdir()}
+        return lines, calls
+
+    def test_one_process_inside_and_outside(self) -> None:
+        lines, calls = self.bench("--rounds", "3")
+        self.assertEqual(len(lines), len(windows_bench.WINDOWS_FIGURES))
         self.assertTrue(all(line.endswith(" processes") for line in lines), lines)
-        self.assertEqual(len(calls["whole-0"]), 3 * STEPS)  # of six repeats
-        self.assertEqual(len(calls["eighth-0"]), 3 * STEPS // 8)
-        self.assertEqual(len(calls["eighth_counted-0"]), 3 * STEPS // 8)
+        self.assertEqual(calls["whole-0"], 3 * STEPS)  # of six repeats
+        self.assertEqual(calls["inside-0"], 3 * STEPS)
+        self.assertEqual(calls["eighth-0"], 3 * STEPS // 8)
+        self.assertEqual(calls["eighth_counted-0"], 3 * STEPS // 8)
+
+    def test_rows_of_steps(self) -> None:
+        lines, calls = self.bench("--what", "rows", "--rounds", "4")
+        self.assertEqual(len(lines), len(windows_bench.ROWS_FIGURES))
+        self.assertTrue(all(line.endswith(" processes") for line in lines), lines)
+        self.assertEqual(calls, {f"rows-{i}": 4 * windows_bench.ROW for i in range(3)})  # one row in each round with windows
+
+    def test_one_kind_of_process_alone(self) -> None:
+        lines, calls = self.bench("--only", "none,inside", "--rounds", "1")
+        self.assertEqual(set(calls), {"inside-0", "inside-1", "inside-2"})
+        self.assertEqual(sum(line.endswith("n/a") for line in lines), len(lines) - 2)
 
     def test_a_process_that_cannot_be_switched(self) -> None:
         p = windows_bench.Process.__new__(windows_bench.Process)
         p.name, p.loaded, p.by_range, p.folder, p.pid, p.error, p.times = "whole", True, False, "/proc", 1, None, {"eager": []}
-        p.one(True)
+        p.one(True, 1)
         self.assertIsNotNone(p.error)
 
 
