@@ -178,12 +178,12 @@ class Sampler(unittest.TestCase):
 
     def test_a_share_of_a_core(self) -> None:
         # the estimate decides where it begins; what becomes of it is tested with the fake's own clocks (test_sampler_budget.c)
-        cases = (  # modes, millionths, words, interval in us
+        cases = (  # modes, millionths, words, interval in us; rounds of 1 ms cost more than a core
             ("h200,no_nvlink", 1000000, [], 100),
-            ("h200,no_nvlink", 500000, [], 100),
-            ("h200,no_nvlink", 200000, [], 400),
-            ("h200,no_nvlink", 30000, [], 1600),
-            ("h200,no_nvlink", 10000, [], 6400),
+            ("h200,no_nvlink", 500000, [], 400),
+            ("h200,no_nvlink", 200000, [], 1600),
+            ("h200,no_nvlink", 30000, [], 6400),
+            ("h200,no_nvlink", 10000, [], 10000),
             ("h200,no_nvlink", 30000, ["--interval-ns", "100000"], 100),
         )
         for modes, core, words, interval in cases:

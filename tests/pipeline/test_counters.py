@@ -69,7 +69,7 @@ class Counters(LpoCase):
 
     def test_a_share_of_a_core(self) -> None:
         self.modes = "h200,no_nvlink"
-        for words, interval in ((["pipeline.counters.core=0.03"], "1600000"), ([], "100000"), (["pipeline.counters.core=1"], "100000")):
+        for words, interval in ((["pipeline.counters.core=0.03"], "3200000"), ([], "100000"), (["pipeline.counters.core=1"], "100000")):
             with self.subTest(words):
                 self.go(*words)
                 self.assertEqual(self.samples("gpu0.lpoc")[0]["interval_ns"], interval)
@@ -79,7 +79,7 @@ class Counters(LpoCase):
     def test_a_share_of_a_core_inside_the_program(self) -> None:
         self.modes = "h200,no_nvlink"
         self.inside(words=["pipeline.counters.core=0.03"])
-        self.assertEqual(self.samples("gpu0.lpoc")[0]["interval_ns"], "1600000")
+        self.assertEqual(self.samples("gpu0.lpoc")[0]["interval_ns"], "3200000")
 
     def test_an_interval_that_became_longer_is_a_note(self) -> None:
         # what a sampler says at its end, word for word

@@ -4,6 +4,8 @@
 /* Measured on an H200 with CUPTI 13.0 and images of 250 to 1,250 samples (tests/gpu/counters.sh
  * probe): 6.7 us for a sample of 1.6 KB, 44 us for one of 17.9 KB. */
 static const double fixed_ns = 3100, per_byte_ns = 2.28;
+static const double round_cost_ns =
+    1.2e6;                            /* of a round of decoding, whatever it brings; the same */
 static const double affordable = 0.5; /* of one core: the rest is for slower ones and for bursts */
 static const int64_t intervals_ns[] = { 50000, 100000, 200000, 500000, 1000000 };
 
@@ -12,6 +14,11 @@ enum { NINTERVALS = sizeof intervals_ns / sizeof *intervals_ns };
 double lpo_sampler_cost_ns(size_t bytes)
 {
     return fixed_ns + per_byte_ns * (double)bytes;
+}
+
+double lpo_sampler_cost_rounds(int64_t round_ns)
+{
+    return round_ns > 0 ? round_cost_ns / (double)round_ns : 0;
 }
 
 static double share(const struct lpo_sampler_offer *o, size_t metrics, int64_t interval_ns)

@@ -291,8 +291,9 @@ static void settle_cost(struct lpo_sampler_session *s, const struct lpo_sampler_
         bytes[i] = size_of_image(s, i + 1, SIZE_ASKED, &result) / SIZE_ASKED;
     lpo_sampler_cost_settle(&offer, &deal);
     pace = (struct lpo_sampler_pace){ deal.interval_ns, ask->period_ns };
-    if (core > 0 && !ask->interval_ns)
-        lpo_sampler_pace_lengthen(&pace, deal.share, core);
+    if (core > 0 && !ask->interval_ns && deal.share > 0)
+        lpo_sampler_pace_lengthen(&pace, deal.share + lpo_sampler_cost_rounds(ask->period_ns),
+                                  core);
     s->gpu.interval_ns = pace.interval_ns;
     s->gpu.round_ns = pace.round_ns;
     s->gpu.share = deal.share * (double)deal.interval_ns / (double)pace.interval_ns;
