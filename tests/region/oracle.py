@@ -21,6 +21,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from amount import some_traces  # noqa: E402
+
 Work = collections.namedtuple("Work", "kind name start end device stream bytes launch process")
 Launch = collections.namedtuple("Launch", "thread start end")
 Range = collections.namedtuple("Range", "thread start end name kind process")
@@ -457,8 +460,8 @@ def is_nsys(path):
 def main():
     root = os.environ.get("LPO_SOURCE_ROOT", ".")
     # Ours are in the tree; those of public projects are not, and are read where the folder is here.
-    files = sys.argv[1:] or sorted(path for folder in ("tests/data", "../shared/data/traces")
-                                   for kind in ("kineto", "nsys") for path in glob.glob(f"{root}/{folder}/{kind}/*.gz"))
+    files = sys.argv[1:] or some_traces(sorted(path for folder in ("tests/data", "../shared/data/traces")
+                                               for kind in ("kineto", "nsys") for path in glob.glob(f"{root}/{folder}/{kind}/*.gz")))
     print(f"1..{len(files)}")
     for i, path in enumerate(files, 1):
         trace = read_nsys(path) if is_nsys(path) else read_kineto(path)

@@ -18,6 +18,7 @@ import unittest
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent), str(pathlib.Path(__file__).resolve().parent)]
 import perfetto_rules  # noqa: E402
 import tap  # noqa: E402
+from amount import some_traces  # noqa: E402
 from lpo_case import LpoCase  # noqa: E402
 
 ROOT = pathlib.Path(os.environ.get("LPO_SOURCE_ROOT", os.getcwd())).resolve()
@@ -35,7 +36,7 @@ def traces() -> list[str]:
         for pattern in ("kineto/*", "nsys/*.sqlite*", "ncu/*.ncu-rep*", "ncu/*raw.csv*", "native/*.lpot*", "pm/*.lpot.gz", "hostile/[!dR]*", "traces/kineto/*",
                         "traces/nsys/*", "traces/nsys_stats/*", "traces/ncu_csv/dsocr_kernel_0003"):
             found += glob.glob(str(root / pattern))
-    return sorted(found)
+    return some_traces(sorted(found))
 
 
 def shown(cell: str) -> str:
