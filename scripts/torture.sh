@@ -11,7 +11,7 @@ build=${1:-build-san}
 tests=("${@:2}")
 ninja -C "$build" >"$build/ninja.log" 2>&1 || { tail -60 "$build/ninja.log"; exit 1; }
 # by their names: older Mesons do not know patterns
-[ ${#tests[@]} -gt 0 ] || mapfile -t tests < <(meson test -C "$build" --no-rebuild --list 2>/dev/null | grep -E '^(torture/|ranks/bad-disk|report/pages|region/oracle|analysis/wall-oracle)')
+[ ${#tests[@]} -gt 0 ] || mapfile -t tests < <(meson test -C "$build" --no-rebuild --list 2>/dev/null | grep -E '^(torture/|ranks/bad-disk|report/pages|region/oracle|(analysis|trace)/.*-oracle)')
 [ ${#tests[@]} -gt 0 ] || { echo "no long tests in $build" >&2; exit 1; }
 export LPO_TORTURE=long ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}

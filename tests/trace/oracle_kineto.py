@@ -17,6 +17,9 @@ import sys
 from collections import defaultdict
 from decimal import Decimal
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from amount import some_traces  # noqa: E402
+
 WORK = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set", "memcpy": "copy", "memset": "set"}
 CALLS = {"cuda_runtime", "cuda_driver", "runtime", "driver"}
 OPS = {"cpu_op", "operator"}
@@ -228,7 +231,7 @@ def check(dump, paths):
 def files(root):
     found = glob.glob(root + "/tests/data/kineto/*.json*")
     found += glob.glob(f"{root}/../shared/data/traces/kineto/*.json*")
-    return sorted(found)
+    return some_traces(sorted(found))
 
 
 if __name__ == "__main__":
