@@ -18,7 +18,11 @@
 #include "lpo/refusal.h"
 #include "lpo/trace_format.h"
 
-enum { DEFS_PIECE = 1 << 20, NOTE_TEXT = 512 };
+enum {
+    DEFS_PIECE = 1 << 20,
+    NOTE_TEXT = 512,
+    OWN_STACK = 1 << 20, /* CUPTI may come and go on it */
+};
 
 /* What a failure to open or write means to the person who reads the report. */
 static const char *failure_text(int failure)
@@ -185,6 +189,20 @@ static bool open_file(struct lpoc *c, pid_t forked_from)
     c->defs.sequence = 0;
     write_first_blocks(c, forked_from);
     return true;
+}
+
+bool lpoc_own_thread(struct lpoc *c, void *(*run)(void *collector))
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    bool made;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, OWN_STACK);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    made = pthread_create(&thread, &attr, run, c) == 0;
+    pthread_attr_destroy(&attr);
+    return made;
 }
 
 bool lpoc_ready(struct lpoc *c)

@@ -81,6 +81,9 @@ void lpoc_write_first_facts(struct lpoc *c, pid_t forked_from);
 void lpoc_write_facts(struct lpoc *c, const char *const (*pairs)[2], unsigned count);
 void lpoc_note(struct lpoc *c, unsigned code, uint64_t count, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* A thread of the collector's own, for the rest of the process. The caller holds a lock of ours: so
+ * signals are blocked, and the thread inherits that. */
+bool lpoc_own_thread(struct lpoc *c, void *(*run)(void *collector));
 /* All buffers, all definitions, and the totals. `exits`: the program ends in the ordinary way. */
 void lpoc_finish(struct lpoc *c, bool exits);
 /* In the child, right after fork and with the locks held: forget the parent's file and threads.

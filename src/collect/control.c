@@ -16,10 +16,9 @@
 #include "lpo/control.h"
 
 enum {
-    STACK_BYTES = 1 << 20, /* CUPTI may be attached on it */
-    LOOK_MS = 20,          /* how late a signal may be noticed */
-    IDLE_MS = 1000,        /* and a socket that the program closed */
-    CLIENT_MS = 200,       /* a client that says nothing */
+    LOOK_MS = 20,    /* how late a signal may be noticed */
+    IDLE_MS = 1000,  /* and a socket that the program closed */
+    CLIENT_MS = 200, /* a client that says nothing */
     FD_LEAST = 64,
 };
 
@@ -109,10 +108,7 @@ static void write_mark(const char *text)
 static void end_window(struct lpoc *c)
 {
     lpoc_window_gate(c, false, 0);
-    if (lpoc_gpu_of(c))
-        lpoc_gpu_finish(c);
-    else
-        lpoc_finish(c, false);
+    lpoc_gpu_finish(c);
 }
 
 static bool obey(struct lpoc *c, const char *request)
@@ -249,8 +245,6 @@ void lpoc_control_start(struct lpoc *c, bool forked)
 {
     const struct lpoc_knobs *k = &c->knobs;
     struct lpoc_control *s = &c->control;
-    pthread_attr_t attr;
-    pthread_t thread;
 
     if (forked && still_ours(s))
         close(s->fd); /* the parent's: who asks the parent after its end would wait for us */
@@ -264,13 +258,8 @@ void lpoc_control_start(struct lpoc *c, bool forked)
             s->name[0] = 0;
     }
     take_signal(c);
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    /* Signals are blocked here (the caller holds a lock of ours), and the thread inherits that. */
-    if (pthread_create(&thread, &attr, control, c) != 0)
+    if (!lpoc_own_thread(c, control))
         s->name[0] = 0;
-    pthread_attr_destroy(&attr);
 }
 
 void lpoc_control_end(struct lpoc *c)

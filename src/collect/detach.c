@@ -9,7 +9,6 @@
 #include "collect/guard.h"
 
 enum {
-    STACK_BYTES = 1 << 20, /* CUPTI works on it */
     ROUND_MS = 5,
     PATIENCE_MS = 2000,
 };
@@ -89,21 +88,6 @@ static void *detach(void *collector)
     return NULL;
 }
 
-/* Signals are blocked here (the caller holds a lock of ours), and the thread inherits that. */
-static bool make_thread(struct lpoc *c)
-{
-    pthread_attr_t attr;
-    pthread_t thread;
-    bool made;
-
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    made = pthread_create(&thread, &attr, detach, c) == 0;
-    pthread_attr_destroy(&attr);
-    return made;
-}
-
 void lpoc_detach_ask(struct lpoc *c)
 {
     struct lpoc_detach *d = &c->detach;
@@ -111,7 +95,7 @@ void lpoc_detach_ask(struct lpoc *c)
     if (c->knobs.capture_attach != LPOC_ATTACH_INSIDE || d->ended || !lpoc_gpu_may_leave(c))
         return;
     if (!d->has_thread)
-        d->has_thread = make_thread(c);
+        d->has_thread = lpoc_own_thread(c, detach);
     d->asked_ns = lpoc_clock_read(CLOCK_MONOTONIC);
     d->asked = true;
     if (d->sleeps)

@@ -128,6 +128,7 @@ AT(cupti_subscriber_params, old_size, CUpti_SubscriberParams, oldSubscriberSize)
 SAME("params", sizeof(struct cupti_subscriber_params), CUpti_SubscriberParams_STRUCT_SIZE);
 
 #define NUMBER(ours, theirs) SAME(#theirs, (int)(ours), (int)(theirs))
+NUMBER(CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 NUMBER(CU_NODE_KERNEL, CU_GRAPH_NODE_TYPE_KERNEL);
 NUMBER(CU_NODE_COPY, CU_GRAPH_NODE_TYPE_MEMCPY);
 NUMBER(CU_NODE_SET, CU_GRAPH_NODE_TYPE_MEMSET);
