@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What windows cost: outside, inside, every eighth step; and the calls that can block.
 
-    windows_bench.py --library liblpo-collect.so --out DIR [--what windows|rows] [--rounds 12] [--seconds 110]
+    windows_bench.py --library liblpo-collect.so --out DIR [--what windows|rows|outside] [--rounds 12] [--seconds 110]
 
 The model of collect_bench.py, in processes forked from one parent that has imported torch. A process with a collector
 is switched from outside, as `lpo ctl` does it, before each of its repeats: outside and inside a window are the same
@@ -12,6 +12,10 @@ line for each figure: name, percent over what, the least and the most of single 
 
 `rows`: 32 steps in a row of every 256, with CUPTI there for those alone. A repeat is 256 steps, so that it has one such row, and
 counts whole; rounds in which windows are allowed and not allowed alternate in the same process.
+
+`outside`: what is left when CUPTI has come and gone, finer than processes differ: each process is compared with itself. All rounds
+before its first window, then as many with a window before each repeat, which is not measured itself. Processes without a
+collector go through the same rounds, and what they change from the first half to the second is taken off.
 """
 import argparse
 import json
@@ -45,6 +49,8 @@ ROWS = [
     ("none", None, 2),
     ("rows", {**EIGHTH, "CAPTURE_IN_A_ROW": ROW, "CAPTURE_ATTACH": INSIDE}, 3),
 ]
+OUTSIDE = [("none", None, 6), ("inside", {**SWITCHED, "CAPTURE_ATTACH": INSIDE}, 6)]
+BEFORE = "before"  # beside False and True: outside, before there was any window
 NEVER_INSIDE = ("none", "late")
 
 # name, (process, recording?) over the same of another
@@ -65,7 +71,15 @@ ROWS_FIGURES = [
     ("the same, over the same process without windows", ("rows", True), ("rows", False)),
     ("the same process without windows, over no collector", ("rows", False), ("none", False)),
 ]
-WHATS = {"windows": (WINDOWS, WINDOWS_FIGURES, 1), "rows": (ROWS, ROWS_FIGURES, EVERY * ROW // collect_bench.TOKENS)}
+OUTSIDE_FIGURES = [
+    ("before the first window, over no collector", ("inside", BEFORE), ("none", BEFORE)),
+    ("outside, after windows, over no collector", ("inside", False), ("none", False)),
+]
+WHATS = {
+    "windows": (WINDOWS, WINDOWS_FIGURES, 1),
+    "rows": (ROWS, ROWS_FIGURES, EVERY * ROW // collect_bench.TOKENS),
+    "outside": (OUTSIDE, OUTSIDE_FIGURES, 1),
+}
 
 
 def control(folder, pid, word):
@@ -128,7 +142,7 @@ class Process(collect_bench.Child):
         super().__init__(name, settings, False, library, folder)
         self.folder, self.loaded = folder, settings is not None
         self.by_range = "CAPTURE_RANGE" in (settings or {})  # recording is then what happens in the range, not now
-        self.by_mode = {False: [], True: []}
+        self.by_mode = {False: [], True: [], BEFORE: []}
 
     def switch(self, recording):
         if not self.loaded:
@@ -145,9 +159,9 @@ class Process(collect_bench.Child):
             pass
         os.waitpid(self.pid, 0)
 
-    def one(self, recording, repeats):
+    def one(self, mode, repeats):
         try:
-            self.switch(recording)
+            self.switch(mode is True)
         except (OSError, RuntimeError, KeyError) as e:
             self.error = str(e)
             return
@@ -155,7 +169,7 @@ class Process(collect_bench.Child):
         for _ in range(repeats):
             self.repeat("eager")
         if not self.error:
-            self.by_mode[recording].append(statistics.mean(self.times["eager"][before:]))
+            self.by_mode[mode].append(statistics.mean(self.times["eager"][before:]))
 
 
 def start(args):
@@ -184,6 +198,22 @@ def run_rounds(processes, rounds, until, repeats):
     return rounds
 
 
+def run_outside(processes, rounds, until, repeats):
+    """Rounds before the first window, then rounds with a window before each repeat."""
+    order, half = random.Random(0), (time.time() + until) / 2
+    for mode, end in ((BEFORE, half), (False, until)):
+        for done in range(rounds):
+            if time.time() > end:
+                rounds = done  # the other half as many: the same of both
+                break
+            for p in order.sample(processes, len(processes)):
+                if mode is False and p.loaded and not p.error:
+                    p.one(True, repeats)
+                if not p.error:
+                    p.one(mode, repeats)
+    return rounds
+
+
 def of_kind(processes, name, mode):
     return [lower_quarter(p.by_mode[mode]) for p in processes if p.name == name and p.by_mode[mode]]
 
@@ -196,6 +226,21 @@ def figures(processes, wanted):
             continue
         low, middle, high = (100 * v / statistics.mean(below) - 100 for v in (min(above), statistics.mean(above), max(above)))
         yield f"{name}\t{middle:+.2f} %\t{low:+.2f} … {high:+.2f} %\t{len(above)} and {len(below)} processes"
+
+
+def of_halves(processes):
+    """The change from before the windows to after them in each process, that of those without a collector taken off."""
+    change = {name: [lower_quarter(p.by_mode[False]) / lower_quarter(p.by_mode[BEFORE]) for p in processes
+                     if p.name == name and p.by_mode[False] and p.by_mode[BEFORE]] for name in ("inside", "none")}
+    name = "outside, after windows, over the same process before them"
+    if min(len(values) for values in change.values()) < 2:
+        yield f"{name}\tn/a"
+        return
+    of, drift = (statistics.mean(change[n]) for n in ("inside", "none"))
+    error = sum(statistics.variance(values) / len(values) for values in change.values()) ** 0.5
+    low, high = min(change["inside"]), max(change["inside"])
+    yield (f"{name}\t{100 * of / drift - 100:+.2f} %\t{100 * low / drift - 100:+.2f} … {100 * high / drift - 100:+.2f} %\t"
+           f"standard error {100 * error:.2f}, {len(change['inside'])} and {len(change['none'])} processes")
 
 
 def main():
@@ -212,16 +257,18 @@ def main():
     collect_bench.KINDS["eager"] = steps if repeats == 1 else all_steps
     collect_bench.imports()
     processes = start(args)
-    done = run_rounds(processes, args.rounds, started + args.seconds, repeats)
+    rounds = run_outside if args.what == "outside" else run_rounds
+    done = rounds(processes, args.rounds, started + args.seconds, repeats)
     for p in processes:
         p.end()
     print(f"{done} rounds, {time.time() - started:.0f} s", flush=True)
-    lines = list(figures(processes, wanted))
+    lines = list(figures(processes, wanted)) + (list(of_halves(processes)) if args.what == "outside" else [])
     print("\n".join(lines))
     with open(os.path.join(args.out, "figures.txt"), "w", encoding="utf-8") as f:
         f.writelines(line + "\n" for line in lines)
     with open(os.path.join(args.out, "windows.json"), "w", encoding="utf-8") as f:
-        json.dump([{"process": p.name, "error": p.error, "outside_ms": p.by_mode[False], "inside_ms": p.by_mode[True]} for p in processes], f,
+        json.dump([{"process": p.name, "error": p.error, "before_ms": p.by_mode[BEFORE],
+                    "outside_ms": p.by_mode[False], "inside_ms": p.by_mode[True]} for p in processes], f,
                   indent=1)
     for p in processes:
         if p.error:

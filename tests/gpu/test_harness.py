@@ -73,6 +73,26 @@ class Windows(unittest.TestCase):
         self.assertTrue(all(line.endswith(" processes") for line in lines), lines)
         self.assertEqual(calls, {f"rows-{i}": 4 * windows_bench.ROW for i in range(3)})  # one row in each round with windows
 
+    def test_each_process_against_itself(self) -> None:
+        lines, calls = self.bench("--what", "outside", "--rounds", "3")
+        self.assertEqual(len(lines), len(windows_bench.OUTSIDE_FIGURES) + 1)
+        self.assertTrue(all(line.endswith("6 and 6 processes") for line in lines), lines)
+        self.assertEqual(calls, {f"inside-{i}": 3 * STEPS for i in range(6)})  # nothing of the first half
+
+    def test_what_processes_change_by_themselves_is_taken_off(self) -> None:
+        def process(name: str, before: list[float], after: list[float]) -> windows_bench.Process:
+            p = windows_bench.Process.__new__(windows_bench.Process)
+            p.name, p.by_mode = name, {windows_bench.BEFORE: before, False: after, True: []}
+            return p
+
+        # both become 10 % slower, that with a collector 2 % more; processes differ by half
+        processes = [process("none", [10.0] * 4, [11.0] * 4), process("none", [15.0] * 4, [16.5] * 4),
+                     process("inside", [10.0] * 4, [11.22] * 4), process("inside", [5.0] * 4, [5.61] * 4)]
+        (line,) = windows_bench.of_halves(processes)
+        self.assertIn("\t+2.00 %\t+2.00 … +2.00 %\tstandard error 0.00, 2 and 2", line)
+        (line,) = windows_bench.of_halves(processes[:3])
+        self.assertTrue(line.endswith("n/a"), line)
+
     def test_one_kind_of_process_alone(self) -> None:
         lines, calls = self.bench("--only", "none,inside", "--rounds", "1")
         self.assertEqual(set(calls), {"inside-0", "inside-1", "inside-2"})

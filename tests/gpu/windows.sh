@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # On a GPU machine with gcc and PyTorch: what the calls that can block cost, what windows cost outside and inside, and
-# whether every eighth step of a decode stands for all of them. `cost` and `rows` take at most 150 seconds, the others 100:
-#   tests/gpu/windows.sh [cost] [rows] [same] [graphs] [attach] [inside]      all without words; $OUT gets PART.txt, traces, and of
-#                     `cost` and `rows` figures: a line for each, also where the time did not suffice for all rounds
+# whether every eighth step of a decode stands for all of them. `cost`, `rows` and `outside` take at most $SECONDS_EACH (240), the others 100:
+#   tests/gpu/windows.sh [cost] [rows] [outside] [same] [graphs] [attach] [inside]      all without words; $OUT gets PART.txt, traces, and of
+#                     these three figures: a line for each, also where the time did not suffice for all rounds
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
 mkdir -p "$OUT"
 PYTHON=${PYTHON:-python3}
+SECONDS_EACH=${SECONDS_EACH:-240}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 lib=$work/liblpo-collect.so
@@ -28,13 +29,15 @@ biggest() { ls -S "$work/$1"/*.lpot 2>/dev/null | head -1; } # a program may sta
 compare() { "$PYTHON" tests/gpu/windows.py compare "$(biggest "$1")" "$(biggest "$2")" "$3" "$4" || fail "$2 against $1"; }
 bench() { # WHAT
     mkdir -p "$work/$1"
-    timeout 145 "$PYTHON" bench/gpu/windows_bench.py --what "$1" --library "$lib" --out "$work/$1" --rounds 12 --seconds 115 ||
+    timeout "$SECONDS_EACH" "$PYTHON" bench/gpu/windows_bench.py --what "$1" --library "$lib" --out "$work/$1" --rounds 12 \
+        --seconds $((SECONDS_EACH - 30)) ||
         fail "$1: not every program was measured"
     cp "$work/$1/figures.txt" "$OUT/$1-figures.txt"
     cp "$work/$1/windows.json" "$OUT/$1.json"
 }
 cost() { bench windows; }
 rows() { bench rows; }
+outside() { bench outside; }
 same() {
     traced full -- eager
     traced eighth CAPTURE_RANGE=step CAPTURE_EVERY=8 CAPTURE_COUNT=1 -- eager
@@ -85,7 +88,7 @@ inside() { # CUPTI in windows alone: what runs when a window closes, captures me
     traced in-both 'CAPTURE_RANGE=*p*' CAPTURE_ATTACH=2 CAPTURE_LINGER_MS=0 -- graph # the capture in one window, its launches in another
     "$PYTHON" tests/gpu/detach.py nodes "$(biggest all-nodes)" "$(biggest in-both)" || fail in-both
 }
-for part in "${@:-cost rows same graphs attach inside}"; do
+for part in "${@:-cost rows outside same graphs attach inside}"; do
     for p in $part; do
         echo "== $p"
         "$p" 2>&1 | tee "$OUT/$p.txt"
