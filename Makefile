@@ -22,7 +22,7 @@ $(BUILD)/build.ninja: | setup
 	@meson setup $(BUILD) --prefix=$(PREFIX) >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
 
 $(SAN)/build.ninja: | setup
-	@meson setup $(SAN) -Db_sanitize=address,undefined >/dev/null || { cat $(SAN)/meson-logs/meson-log.txt; exit 1; }
+	@meson setup $(SAN) -Db_sanitize=address,undefined -Doptimization=1 -Dc_args=-g1 >/dev/null || { cat $(SAN)/meson-logs/meson-log.txt; exit 1; }
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) $(QUIET)
