@@ -19,6 +19,9 @@
 #include "util/xmalloc.h"
 
 enum { MOST_GPUS = 64 };
+/* Ranks of one job do not begin and end together: samples of another machine that are so far before
+ * or after ours are still of the same run. */
+static const double APART_NS = 60e9;
 
 /* The columns of NVML that are drawn. */
 static const struct sampled {
@@ -106,8 +109,16 @@ static struct period period_of(const struct lpo_power *p)
     return all;
 }
 
+static bool of_one_run(struct period its, double offset_ns, struct period ours)
+{
+    double from = (double)its.from_ns - offset_ns, to = (double)its.to_ns - offset_ns;
+
+    return its.from_ns <= its.to_ns && from <= (double)ours.to_ns + APART_NS &&
+           to >= (double)ours.from_ns - APART_NS;
+}
+
 /* The samples of `folder`. Those of another machine are drawn where its clock, compared with ours
- * if it can be, says that they are of the same time as `ours`. False: there are none. */
+ * if it can be, says that they are of the same run as `ours`. False: there are none. */
 static bool add_machine(struct lpo_charts *c, const struct lpo_rundir *d, const char *folder,
                         const struct machine *m, struct period *ours)
 {
@@ -121,8 +132,7 @@ static bool add_machine(struct lpo_charts *c, const struct lpo_rundir *d, const 
         lpo_power_parse(text->at, text->len, &p, &err) < 0)
         return false;
     its = period_of(p);
-    if (m->name[0] &&
-        (its.from_ns - m->offset_ns > ours->to_ns || its.to_ns - m->offset_ns < ours->from_ns))
+    if (m->name[0] && !of_one_run(its, (double)m->offset_ns, *ours))
         return false;
     if (!m->name[0])
         *ours = its;
