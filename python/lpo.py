@@ -23,6 +23,7 @@ import functools
 import inspect
 import os
 import threading
+from numbers import Integral as _Integral, Real as _Real
 from typing import Any, Callable, Optional
 
 __all__ = ["end", "listening", "mark", "number", "pop", "push", "range", "start", "window"]
@@ -125,17 +126,19 @@ class _Tool:
 
     def number(self, name: str, value: Any) -> None:
         payload = _Payload()
+        if not isinstance(value, (int, float)):
+            if not isinstance(value, _Real):
+                return  # a tensor's value would wait for the GPU
+            value = int(value) if isinstance(value, _Integral) else float(value)  # numpy's own kinds
         if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
             kind, payload.int64 = _INT64, value
-        elif isinstance(value, (int, float)):
+        else:
             try:
                 kind, payload.double = _DOUBLE, float(value)
             except OverflowError:
                 return
-        else:
-            return  # a tensor's value would wait for the GPU
         self._domain_mark(self.domain, _Attributes(3, ctypes.sizeof(_Attributes), 0, 0, 0, kind, 0, payload, _ASCII,
-                                                   name.encode("utf-8", "replace")))
+                                                   _encoded(name)))
 
     def open_window(self) -> int:
         return self._domain_start(self.domain, _Attributes(3, ctypes.sizeof(_Attributes), 0, 0, 0, 0, 0, _Payload(),
@@ -143,6 +146,14 @@ class _Tool:
 
     def close_window(self, identity: int) -> None:
         self._domain_end(self.domain, identity)
+
+
+def _encoded(text: Any) -> bytes:
+    """Any object is a name by its str(): a program must not fail where a profiler listens and run where none does."""
+    try:
+        return text.encode("utf-8", "replace")
+    except AttributeError:
+        return str(text).encode("utf-8", "replace")
 
 
 _lock = threading.Lock()
@@ -169,7 +180,7 @@ def push(name: str, **numbers: float) -> None:
         _observer.push(name)
     tool = _tool or _find_tool()
     if tool.push is not None:
-        tool.push(name.encode("utf-8", "replace"))
+        tool.push(_encoded(name))
         for key in numbers:
             number(key, numbers[key])
 
@@ -195,7 +206,7 @@ def _functions() -> Any:
 
 def number(name: str, value: float) -> None:
     """A number of the open range (tokens, requests, bytes): reports have its sum and mean for every region.
-    Only int and float count."""
+    int, float and numpy's scalars count."""
     tool = _tool or _find_tool()
     if tool.domain is not None and tool._domain_mark is not None:
         tool.number(name, value)
@@ -205,13 +216,13 @@ def mark(text: str) -> None:
     """A moment, shown on the timeline."""
     tool = _tool or _find_tool()
     if tool.mark is not None:
-        tool.mark(text.encode("utf-8", "replace"))
+        tool.mark(_encoded(text))
 
 
 def start(name: str) -> int:
     """Opens a range that any thread may close, by end() with what this returns: a request, for example."""
     tool = _tool or _find_tool()
-    return tool.start(name.encode("utf-8", "replace")) if tool.start is not None else 0
+    return tool.start(_encoded(name)) if tool.start is not None else 0
 
 
 def end(identity: int) -> None:
@@ -259,6 +270,29 @@ class range:  # noqa: A001 - as torch.cuda.nvtx names it
                 finally:
                     end(identity)
             return coroutine
+        if inspect.isasyncgenfunction(function):
+            @functools.wraps(function)
+            async def stream(*args: Any, **kwargs: Any) -> Any:
+                identity, inner = start(name), function(*args, **kwargs)
+                try:
+                    value = await inner.__anext__()
+                    while True:
+                        try:
+                            sent = yield value
+                        except GeneratorExit:
+                            raise
+                        except BaseException as error:  # athrow(): the function's to handle
+                            value = await inner.athrow(error)
+                        else:
+                            value = await inner.asend(sent)
+                except StopAsyncIteration:
+                    pass
+                finally:
+                    try:
+                        await inner.aclose()
+                    finally:
+                        end(identity)
+            return stream
         if inspect.isgeneratorfunction(function):
             @functools.wraps(function)
             def generator(*args: Any, **kwargs: Any) -> Any:

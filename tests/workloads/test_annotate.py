@@ -67,6 +67,19 @@ class Ranges(unittest.TestCase):
                     "asyncio.run(f()); list(g())\ni = lpo.start('request'); lpo.end(i)\n")[3]
         self.assertEqual(heard, ["+f", "-42", "+g", "-42", "+request", "-42"])
 
+    def test_an_asynchronous_generator_is_a_start_end_range(self):
+        code, out, err, heard = run(
+            "import asyncio\n@lpo.range\nasync def f():\n"
+            " try:\n  for i in (1, 2, 3):\n   got = yield i\n   lpo.mark(str(got))\n"
+            " except KeyError:\n  yield 9\n finally:\n  lpo.mark('closed')\n"
+            "async def main():\n print([i async for i in f()])\n"
+            " g = f(); await g.__anext__(); print(await g.asend('sent')); await g.aclose()\n"
+            " g = f(); await g.__anext__(); print(await g.athrow(KeyError())); await g.aclose()\n"
+            "asyncio.run(main())\n")
+        self.assertEqual((code, out, err), (0, "[1, 2, 3]\n2\n9\n", ""))
+        self.assertEqual(heard, ["+f", "=None", "=None", "=None", "=closed", "-42", "+f", "=sent", "=closed", "-42",
+                                 "+f", "=closed", "-42"])
+
     def test_a_window_is_a_range_of_the_domain_lpo(self):
         heard = run("with lpo.window():\n lpo.push('x'); lpo.pop()\n")[3]
         self.assertEqual(heard, ["+lpo@window", "x", "-42"])
@@ -75,6 +88,20 @@ class Ranges(unittest.TestCase):
         code, _, err, heard = run("lpo.push('r', a=None, b='7', c=True, d=1 << 70, e=10 ** 400, f=-3, g=[1])\n")
         self.assertEqual((code, err), (0, ""))
         self.assertEqual(heard, ["r", "=lpo@c 1", "=lpo@d 1.18059e+21", "=lpo@f -3"])
+
+    def test_numbers_of_other_libraries(self):
+        code, _, err, heard = run("import numbers\nclass Whole(int): pass\n"
+                                  "class Scalar:\n def __int__(self): return 5\n def __float__(self): return 5.0\n"
+                                  "numbers.Integral.register(Scalar)\n"
+                                  "class Tensor:\n def __float__(self): raise SystemError('waits for the GPU')\n"
+                                  "lpo.push('r', a=Whole(4), b=Scalar(), c=Tensor())\n")
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(heard, ["r", "=lpo@a 4", "=lpo@b 5"])
+
+    def test_names_that_are_no_text(self):
+        code, _, err, heard = run("with lpo.range(7): lpo.push(None); lpo.pop(); lpo.mark(8)\nlpo.end(lpo.start(9))\n")
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(heard, ["7", "7/None", "=8", "+9", "-42"])
 
     def test_threads_and_odd_names(self):
         code, _, err, heard = run("import threading\n"
