@@ -111,19 +111,23 @@ static void end_window(struct lpoc *c)
     lpoc_gpu_finish(c);
 }
 
-static bool obey(struct lpoc *c, const char *request)
+/* NULL, or why it cannot be done. */
+static const char *obey(struct lpoc *c, const char *request)
 {
     if (strcmp(request, "start") == 0)
         lpoc_window_gate(c, true, LPOT_WINDOW_CONTROL);
-    else if (strcmp(request, "dump") == 0 && c->ring.on)
+    else if (strcmp(request, "dump") == 0 && !c->ring.on)
+        return "nothing is kept that could be written: capture.ring (LPO_COLLECT_RING_MS) is not "
+               "set";
+    else if (strcmp(request, "dump") == 0)
         lpoc_ring_dump(c, LPOT_WINDOW_CONTROL);
     else if (strcmp(request, "stop") == 0)
         end_window(c);
     else if (strncmp(request, "mark ", 5) == 0 && request[5])
         write_mark(request + 5);
-    else
-        return strcmp(request, "status") == 0;
-    return true;
+    else if (strcmp(request, "status") != 0)
+        return "not a request";
+    return NULL;
 }
 
 static void answer(struct lpoc *c, int fd, const char *request)
@@ -131,7 +135,8 @@ static void answer(struct lpoc *c, int fd, const char *request)
     struct lpoc_window *w = &c->window;
     char reply[LPO_CONTROL_REPLY_MAX];
     uint64_t windows;
-    bool on, known = obey(c, request);
+    const char *error = obey(c, request);
+    bool on;
     int len;
 
     lpoc_lock(&w->lock);
@@ -139,10 +144,10 @@ static void answer(struct lpoc *c, int fd, const char *request)
     windows = w->count;
     lpoc_unlock(&w->lock);
     len = snprintf(reply, sizeof reply,
-                   "%spid %lld\nrecording %d\nwindows %llu\nseen %llu\n"
+                   "%s%s%spid %lld\nrecording %d\nwindows %llu\nseen %llu\n"
                    "recorded %llu\n",
-                   known ? "" : "error not a request\n", (long long)getpid(), on,
-                   (unsigned long long)windows,
+                   error ? "error " : "", error ? error : "", error ? "\n" : "",
+                   (long long)getpid(), on, (unsigned long long)windows,
                    (unsigned long long)__atomic_load_n(&w->seen, __ATOMIC_RELAXED),
                    (unsigned long long)__atomic_load_n(&w->recorded, __ATOMIC_RELAXED));
     if (len > 0)

@@ -151,6 +151,8 @@ int lpo_run_control_send(struct lpo_arena *a, const char *dir, const char *reque
 {
     const char *line = lpo_arena_printf(a, "%s\n", request);
 
+    if (strcmp(request, "mark ") == 0)
+        return lpo_fail(err, LPO_E_USAGE, "a mark needs a text: lpo ctl DIR mark TEXT");
     if (strlen(line) >= LPO_CONTROL_REQUEST_MAX || strchr(request, '\n'))
         return lpo_fail(err, LPO_E_USAGE, "a mark is one line of less than 500 bytes");
     if (!lpo_path_is_dir(dir))

@@ -48,6 +48,15 @@ class Control(unittest.TestCase):
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.assertEqual(self.program.stdout.readline(), "ready\n")
 
+    def test_what_cannot_be_done_says_why(self) -> None:
+        self.start()
+        for words, code, said in ((("dump",), 1, "capture.ring (LPO_COLLECT_RING_MS) is not set"),
+                                  (("mark", ""), 2, "a mark needs a text"),
+                                  (("mark", "x" * 600), 2, "less than 500 bytes")):
+            done = subprocess.run([LPO, "ctl", str(self.folder), *words], text=True, capture_output=True)
+            self.assertEqual(done.returncode, code)
+            self.assertIn(said, done.stdout + done.stderr)
+
     def call(self, line: str = "call") -> None:
         self.program.stdin.write(line + "\n")
         self.program.stdin.flush()
