@@ -8,6 +8,7 @@
 #include "region/links.h"
 #include "region/thread_rows.h"
 #include "region/tree.h"
+#include "trace/recorded.h"
 #include "util/checked.h"
 
 /* A range on the stack. */
@@ -127,7 +128,9 @@ static void enter(struct sweep *s, const struct lpo_range *r, uint16_t process, 
 
         int64_t *child_ns = &tree->visits.at[s->stack[around].visits].child_ns;
 
-        *child_ns = lpo_ns_add(*child_ns, (end_ns < outer_ns ? end_ns : outer_ns) - r->start_ns);
+        *child_ns =
+            lpo_ns_add(*child_ns, lpo_trace_recorded_ns(tree->recorded, process, r->start_ns,
+                                                        end_ns < outer_ns ? end_ns : outer_ns));
         tree->crooked += end_ns > outer_ns;
     }
     s->stack[s->depth++] = o;

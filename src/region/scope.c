@@ -72,7 +72,7 @@ static void add_first(struct lpo_region_row *row, const struct lpo_visits *v, bo
         return;
     }
     row->firsts++;
-    row->first_host_ns = lpo_ns_add(row->first_host_ns, v->first_end_ns - v->first_start_ns);
+    row->first_host_ns = lpo_ns_add(row->first_host_ns, v->first_host_ns);
     row->first_gpu_ns += v->count > 1 ? v->first_gpu_ns : 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "region/thread_rows.h"
 #include "region/tree.h"
+#include "trace/recorded.h"
 #include "util/budget.h"
 
 /* A region with ranges open now. All of them began before, so only the last end matters. */
@@ -134,6 +135,10 @@ static void sweep_process(struct lpo_region_tree *tree, const struct lpo_process
             const struct lpo_range *range = &t->ranges.at[ranges->at[r++]];
             int64_t end_ns = lpo_region_range_end(ends, t, range);
 
+            /* Such ranges are in the file also where nothing is recorded: who starts one cannot
+             * know whether a window will open before its end. */
+            if (!lpo_trace_recorded_touches(tree->recorded, process, range->start_ns, end_ns))
+                continue;
             expire(s, range->start_ns);
             enter(s, visit(tree, range, process, end_ns), end_ns);
             continue;

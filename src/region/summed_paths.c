@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "region/tree.h"
+#include "trace/recorded.h"
 #include "util/checked.h"
 
 /* The call may move the rows: it comes first. */
@@ -84,7 +85,8 @@ void lpo_region_summed_close(struct lpo_region_tree *tree, const struct lpo_summ
     for (size_t i = 0; i < t->open_paths.len; i++) {
         const struct lpo_open_path *o = &t->open_paths.at[i];
         uint16_t process = t->threads.at[t->paths.at[o->path].thread].process;
-        int64_t end_ns = ends->process_ns[process], ns = end_ns - o->start_ns;
+        int64_t ns =
+            lpo_trace_recorded_ns(tree->recorded, process, o->start_ns, ends->process_ns[process]);
         struct lpo_visits *v;
 
         if (s->nodes[o->path] == LPO_NONE)

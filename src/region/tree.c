@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "region/attribute.h"
+#include "trace/recorded.h"
 #include "util/budget.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -140,6 +141,7 @@ struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace)
     struct lpo_region_tree *tree = lpo_xcalloc(1, sizeof *tree);
 
     tree->trace = trace;
+    tree->recorded = lpo_trace_recorded_create(trace);
     tree->set_map = lpo_map_create();
     tree->visit_map = lpo_map_u64_create(0);
     tree->nclasses = lpo_trace_name_count(trace);
@@ -155,6 +157,7 @@ void lpo_region_tree_destroy(struct lpo_region_tree *tree)
 {
     if (!tree)
         return;
+    lpo_trace_recorded_destroy(tree->recorded);
     lpo_vec_free(&tree->nodes);
     lpo_vec_free(&tree->visits);
     lpo_vec_free(&tree->places);

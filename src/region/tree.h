@@ -52,11 +52,12 @@ struct lpo_region {
 /* What one process did in one region. */
 struct lpo_visits {
     uint64_t count;
-    int64_t host_ns;  /* time inside, children included */
+    int64_t host_ns;  /* recorded time inside, children included */
     int64_t child_ns; /* part of it inside children */
     /* The first visit, whose time is part of the sums: it may load or tune what later ones use.
      * LPO_NO_TIME: not known, as where the reader summed the visits. */
     int64_t first_start_ns, first_end_ns;
+    int64_t first_host_ns; /* of it, the part that was recorded */
     int64_t first_gpu_ns;  /* of kernels that were launched in it */
     uint32_t first_thread; /* of the trace */
     uint32_t open;         /* visits never closed */
@@ -83,6 +84,7 @@ struct lpo_region_links {
 
 struct lpo_region_tree {
     const struct lpo_trace *trace;
+    struct lpo_trace_recorded *recorded; /* NULL: all of the run was */
     LPO_VEC(struct lpo_region) nodes;
     LPO_VEC(struct lpo_visits) visits;
     LPO_VEC(struct lpo_place) places; /* row 0 is outside everything */

@@ -104,6 +104,8 @@ struct lpo_window_range {
     uint64_t unrecorded_launches, chosen_launches; /* of kernels outside windows, and of them in
                                                       calls of the range; 0 where not counted */
     bool counted;
+    bool ring; /* what was kept in memory until it was asked for; a window begins later than it */
+    bool open_end; /* the process was cut short: its last windows may be missing */
 };
 
 /* One visit of a Python function, where the profiler recorded stacks. */

@@ -7,10 +7,14 @@
 #include "gpu_case.h"
 #include "lpo/trace_format.h"
 #include "region/tree.h"
+#include "util/budget.h"
 
 #define CALLS_NOTE(n, of, all)                                                                     \
     "note " n " calls of \"" of "\" were recorded, of " all                                        \
     " that the program made: everything here is about these alone\n"
+#define NO_CALL_NOTE(of)                                                                           \
+    "note 0 a process made no call of \"" of                                                       \
+    "\", so nothing of it was recorded (a name is compared as a whole; * and ? are wildcards)\n"
 #define COPY "copy Memcpy HtoD (Pageable -> Device) 4096 bytes dev 0 stream 7 in "
 
 static const struct gpu_case cases[] = {
@@ -39,10 +43,7 @@ static const struct gpu_case cases[] = {
       "    decode x3\n"
       "      layer x3\n" COPY "generate/decode x3\n" GEMM "generate/decode/layer x3\n" NORM
       "generate/decode/layer x3\n" CALLS_NOTE("3", "decode", "20") },
-    { "a pattern",
-      "windows",
-      { "LPO_COLLECT_CAPTURE_RANGE=pre*x?" },
-      CALLS_NOTE("0", "pre*x?", "0") },
+    { "a pattern", "windows", { "LPO_COLLECT_CAPTURE_RANGE=pre*x?" }, NO_CALL_NOTE("pre*x?") },
     { "another pattern",
       "windows",
       { "LPO_COLLECT_CAPTURE_RANGE=p*f?ll" },
@@ -70,7 +71,12 @@ static const struct gpu_case cases[] = {
       { "LPO_COLLECT_CAPTURE_RANGE=decode" },
       "thread gpu_client\n"
       "  outer x1\n"
-      "    decode x2\n" CALLS_NOTE("0", "decode", "0") CALLS_NOTE("2", "decode", "2") },
+      "    decode x2\n" NO_CALL_NOTE("decode") CALLS_NOTE("2", "decode", "2") },
+    { "calls that the program does not make",
+      "windows",
+      { "LPO_COLLECT_CAPTURE_RANGE=decode", "LPO_COLLECT_CAPTURE_FIRST=21" },
+      "note 0 none of the calls of \"decode\" was recorded, of 20 that the program made: "
+      "pipeline.native.capture chose others\n" },
     { "never",
       "windows",
       { "LPO_COLLECT_CAPTURE_WAIT=1" },
@@ -218,6 +224,62 @@ static size_t launches_twice(const struct lpo_trace *t)
     return twice;
 }
 
+/* What of a region's time was recorded, whether its calls are kept or summed while they are read.
+ */
+static void check_host_time(void **state)
+{
+    static const char *const env[] = { "LPO_COLLECT_CAPTURE_RANGE=decode",
+                                       "LPO_COLLECT_CAPTURE_EVERY=8", NULL };
+    const struct lpo_budget ordinary = *lpo_budget();
+    struct lpo_budget small = ordinary;
+
+    (void)state;
+    small.range_bytes = 0;
+    for (int summed = 0; summed < 2; summed++) {
+        struct traced t;
+        LPO_STR text = { 0 };
+        int64_t recorded_ns = 0;
+
+        lpo_budget_use(summed ? &small : &ordinary);
+        gpu_run("windows", env, &t, &text);
+        assert_int_equal(t.trace->paths.len > 0, summed);
+        for (size_t i = 0; i < t.trace->windows.len; i++)
+            recorded_ns += t.trace->windows.at[i].end_ns - t.trace->windows.at[i].start_ns;
+        {
+            LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t.trace);
+            const struct lpo_visits *generate = &tree->visits.at[tree->nodes.at[0].visits];
+
+            assert_string_equal(lpo_trace_text(t.trace, tree->nodes.at[0].name), "generate");
+            assert_int_equal(generate->count, 1);
+            assert_true(generate->host_ns > 0 && generate->host_ns <= recorded_ns);
+            assert_true(generate->child_ns > 0 && generate->child_ns <= generate->host_ns);
+        }
+        traced_free(&t);
+    }
+    lpo_budget_use(&ordinary);
+}
+
+/* A program without a GPU has no GPU time, which is not 0. */
+static void check_no_gpu(void **state)
+{
+    static const char *const env[] = { "LPO_COLLECT_CAPTURE_RANGE=decode",
+                                       "LPO_COLLECT_CAPTURE_EVERY=8", "LPO_COLLECT_GPU=0", NULL };
+    struct traced t;
+    LPO_STR text = { 0 };
+
+    (void)state;
+    gpu_run("windows", env, &t, &text);
+    {
+        LPO_AUTO(lpo_windows) w = lpo_windows_create(t.trace);
+
+        assert_int_equal(w->rows.at[0].recorded, 3);
+        assert_false(lpo_measure_known(w->rows.at[0].mean_ns));
+        assert_false(lpo_measure_known(w->rows.at[0].all_gpu_ns));
+        assert_false(lpo_measure_known(w->rows.at[0].all_launches));
+    }
+    traced_free(&t);
+}
+
 /* Four threads in and out of the chosen range: each call that is recorded is whole. */
 static void check_threads(void **state)
 {
@@ -356,6 +418,8 @@ int main(void)
     UNIT_ROWS(&u, cases, gpu_check);
     UNIT_TEST(&u, check_counts);
     UNIT_TEST(&u, check_sampled);
+    UNIT_TEST(&u, check_host_time);
+    UNIT_TEST(&u, check_no_gpu);
     UNIT_TEST(&u, check_threads);
     UNIT_TEST(&u, check_wall);
     UNIT_TEST(&u, check_a_day);

@@ -70,7 +70,7 @@ static struct lpo_windows_row row_of(const struct lpo_trace *t, const struct lpo
         row.launches += s->launches[i];
         graphs |= s->graphs[i];
     }
-    if (r->name == LPO_NONE || !r->recorded)
+    if (r->name == LPO_NONE || !r->recorded || !t->gpu_ops.len)
         return row;
     if (r->count == r->recorded)
         add_spread(&row, s->gpu_ns + r->first, r->count);

@@ -236,6 +236,8 @@ static void take_fact(struct native *n, const char *key, const char *value)
         n->command = clean_name(n, value, strlen(value));
     else if (strcmp(key, "capture.range") == 0)
         n->windows_range = clean_name(n, value, strlen(value));
+    else if (strcmp(key, "LPO_COLLECT_RING_MS") == 0)
+        n->ring = strcmp(value, "0") != 0;
     else if (strcmp(key, "LPO_COLLECT_CAPTURE_COUNT") == 0)
         n->counts_launches = strcmp(value, "0") != 0;
     else if (strcmp(key, "cuda.calls") == 0)

@@ -7,6 +7,7 @@
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"
 #include "trace/readers.h"
+#include "trace/recorded.h"
 #include "util/budget.h"
 #include "util/err.h"
 #include "util/input.h"
@@ -45,6 +46,7 @@ static void first_pass(struct native *n, struct lpo_native_blocks *blocks)
             lpo_native_take_note(n, payload_of(&b));
         else if (b.kind == LPOT_FOOTER)
             lpo_native_take_footer(n, payload_of(&b));
+        n->has_windows |= b.kind == LPOT_WINDOWS;
         if (is_thread(&b))
             n->event_bytes += b.len;
         else if (is_gpu(&b))
@@ -54,6 +56,22 @@ static void first_pass(struct native *n, struct lpo_native_blocks *blocks)
             n->end_ns = lpo_native_ns(b.real_ns) - n->shift_ns;
     }
     lpo_native_tick_clock_settle(&n->clock);
+}
+
+/* Before the streams, whose ranges count inside windows alone, and after the clock. */
+static void read_windows(struct native *n, struct lpo_native_blocks *blocks)
+{
+    struct lpo_native_block b;
+
+    if (!n->has_windows)
+        return;
+    lpo_native_blocks_rewind(blocks);
+    while (lpo_native_blocks_next(blocks, &b))
+        if (b.kind == LPOT_WINDOWS)
+            lpo_native_take_windows(n, &b);
+    lpo_native_keep_windows(n);
+    if (n->sums)
+        n->recorded = lpo_trace_recorded_create(n->trace);
 }
 
 static void second_pass(struct native *n, struct lpo_native_blocks *blocks, bool threads, bool gpu)
@@ -68,8 +86,6 @@ static void second_pass(struct native *n, struct lpo_native_blocks *blocks, bool
             lpo_native_take_gpu(n, &b);
         else if (b.kind == LPOT_CALLS && threads && !n->only_start_end)
             lpo_native_take_calls(n, &b);
-        else if (b.kind == LPOT_WINDOWS && threads && !n->only_start_end)
-            lpo_native_take_windows(n, &b);
 }
 
 /* What is too large to be kept row by row is summed while it is read. A sum of GPU operations needs
@@ -223,6 +239,7 @@ static void free_native(struct native *n)
     lpo_map_u64_destroy(n->by_range);
     lpo_map_u64_destroy(n->by_graph);
     lpo_native_tick_clock_free(&n->clock);
+    lpo_trace_recorded_destroy(n->recorded);
     lpo_arena_destroy(n->arena);
 }
 
@@ -255,6 +272,7 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
     ignored = lpo_native_blocks_ignored(blocks);
     into->has_ranges = true;
     decide(&n);
+    read_windows(&n, blocks);
     if (n.gpu_sums)
         sum_gpu_ops(&n, blocks);
     else
@@ -275,7 +293,6 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
         p->has_calls |= n.has_calls;
         p->cut_short |= !n.footers && !n.forked;
     }
-    lpo_native_keep_windows(&n);
     add_notes(&n, ignored);
     free_native(&n);
     return 0;

@@ -181,7 +181,8 @@ struct native {
     uint64_t footers;
     uint64_t totals[NATIVE_TOTALS]; /* of the latest footer, by enum lpot_counter */
     uint32_t command;               /* name id or LPO_NONE */
-    bool has_windows, counts_launches;
+    bool has_windows, counts_launches, ring;
+    struct lpo_trace_recorded *recorded; /* where ranges are summed; NULL: all is counted */
     size_t first_window;
     uint64_t windows_seen, windows_recorded;
     uint32_t windows_range; /* name id or LPO_NONE */
@@ -218,7 +219,7 @@ void lpo_native_number(struct native *n, struct native_thread *t, int64_t ns, ui
 /* The payload of a start/end range. */
 void lpo_native_start_number(struct native *n, uint32_t range, uint16_t domain, double value);
 
-/* windows.c: before the streams; then, once all is read, what they say about the trace. */
+/* windows.c: before the streams; then, once all of them are read, what they say about the trace. */
 void lpo_native_take_windows(struct native *n, const struct lpo_native_block *block);
 void lpo_native_keep_windows(struct native *n);
 

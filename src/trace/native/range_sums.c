@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "trace/native/private.h"
+#include "trace/recorded.h"
 #include "trace/times.h"
 #include "util/budget.h"
 #include "util/checked.h"
@@ -268,6 +269,13 @@ void lpo_native_sums_push(struct native *n, struct native_thread *t, const struc
     lpo_vec_push(&t->levels, level);
 }
 
+static int64_t recorded_ns(const struct native *n, const struct native_thread *t, int64_t start_ns,
+                           int64_t end_ns)
+{
+    return lpo_trace_recorded_ns(n->recorded, n->trace->threads.at[t->row].process, start_ns,
+                                 end_ns);
+}
+
 void lpo_native_sums_pop(struct native *n, struct native_thread *t, const struct native_open *open,
                          int64_t end_ns)
 {
@@ -284,12 +292,13 @@ void lpo_native_sums_pop(struct native *n, struct native_thread *t, const struct
     }
     p = &n->trace->paths.at[l.entered];
     p->count++;
-    p->host_ns = lpo_ns_add(p->host_ns, end_ns - l.start_ns);
+    p->host_ns = lpo_ns_add(p->host_ns, recorded_ns(n, t, l.start_ns, end_ns));
     if (l.around_path != LPO_NONE) {
         int64_t until = end_ns < l.around_end_ns ? end_ns : l.around_end_ns;
 
         p = &n->trace->paths.at[l.around_path];
-        p->child_ns = lpo_ns_add(p->child_ns, until > l.start_ns ? until - l.start_ns : 0);
+        p->child_ns =
+            lpo_ns_add(p->child_ns, until > l.start_ns ? recorded_ns(n, t, l.start_ns, until) : 0);
         lost->crooked += end_ns > l.around_end_ns;
     }
     if (open->range != LPO_NONE)
@@ -319,7 +328,8 @@ void lpo_native_sums_close(struct native *n, struct native_thread *t)
             struct lpo_path *p = &n->trace->paths.at[around];
 
             if (l->around_end_ns > l->start_ns)
-                p->child_ns = lpo_ns_add(p->child_ns, l->around_end_ns - l->start_ns);
+                p->child_ns =
+                    lpo_ns_add(p->child_ns, recorded_ns(n, t, l->start_ns, l->around_end_ns));
             n->trace->path_losses.crooked++;
             around = LPO_NONE;
         }

@@ -10,7 +10,6 @@ void lpo_native_take_windows(struct native *n, const struct lpo_native_block *bl
     struct lpo_cursor c = { block->payload, block->payload + block->len, false };
     uint64_t seen = lpo_native_get_v(&c), recorded = lpo_native_get_v(&c), ticks = 0;
 
-    n->has_windows = true;
     /* Totals only grow; the last block that could be read has the largest. */
     if (!c.bad && seen >= n->windows_seen) {
         n->windows_seen = seen;
@@ -54,15 +53,25 @@ void lpo_native_keep_windows(struct native *n)
         .unrecorded_launches = n->totals[LPOT_COUNT_UNRECORDED_LAUNCHES],
         .chosen_launches = n->totals[LPOT_COUNT_CHOSEN_LAUNCHES],
         .counted = n->counts_launches && n->footers,
+        .ring = n->ring,
+        .open_end = !n->footers,
     };
 
-    if (!n->has_windows)
-        return;
     if (range.count)
         qsort(n->trace->windows.at + range.first, range.count, sizeof *n->trace->windows.at,
               by_start);
     lpo_vec_push(&n->trace->window_ranges, range);
-    if (range.name != LPO_NONE)
+    if (range.name != LPO_NONE && !range.seen)
+        lpo_trace_note(n->trace, 0,
+                       "a process made no call of \"%s\", so nothing of it was recorded (a name is "
+                       "compared as a whole; * and ? are wildcards)",
+                       lpo_trace_text(n->trace, range.name));
+    else if (range.name != LPO_NONE && !range.recorded)
+        lpo_trace_note(n->trace, 0,
+                       "none of the calls of \"%s\" was recorded, of %llu that the program made: "
+                       "pipeline.native.capture chose others",
+                       lpo_trace_text(n->trace, range.name), (unsigned long long)range.seen);
+    else if (range.name != LPO_NONE)
         lpo_trace_note(n->trace, range.recorded,
                        "calls of \"%s\" were recorded, of %llu that the program made: everything "
                        "here is about these alone",
