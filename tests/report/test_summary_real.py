@@ -97,6 +97,14 @@ class RealTraces(Summary):
         self.assertIn("Faster kernels would save nothing of 620.5 ms of computing: the program would wait for its host instead.",
                       " ".join(self.report_md.split()))
 
+    def test_compiled_graphs_that_fuse_nothing(self) -> None:
+        """CompiledFunction ran every operator by its own kernel: torch.compile with its own backend is not used."""
+        self.of_shared("kineto/v100_ddp_rank1_of2.json.gz")
+        first = self.found["findings"][0]
+        self.assertEqual(first["id"], "launch-bound")
+        self.assertIn("compiled graphs of PyTorch ran, but no kernel that a compiler fused", [e["text"] for e in first["evidence"]])
+        self.assertIn("inductor", first["advice"])
+
     def test_communication_saves_what_the_program_would_end_sooner(self) -> None:
         self.of_shared("kineto/a100_train_rank3_of8.json.gz")
         found = next(f for f in self.found["findings"] if f["id"] == "exposed-communication")

@@ -75,6 +75,7 @@ enum lpo_fact {
     LPO_FACT_LAUNCHED_NS,  /* idle time whose next work had been launched before the call began */
     LPO_FACT_CALLED_ONCE,  /* the region: first calls cannot be told apart there */
     LPO_FACT_COMPILED,     /* torch.compile is used already */
+    LPO_FACT_NOT_FUSED,    /* compiled graphs ran, but no kernel of the compiler */
     LPO_FACT_GRAPHS,       /* kernels that came from CUDA graphs already */
     LPO_FACT_HIDES_NS,     /* all computing, where it is too short to hide them */
     LPO_FACT_FEW_RANKS,    /* GPUs that were recorded; most of those that communicate were not */

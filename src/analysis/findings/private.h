@@ -109,7 +109,8 @@ struct lpo_finding *lpo_findings_claim_compute(struct lpo_findings_work *w,
  */
 void lpo_findings_others(struct lpo_findings_work *w, lpo_findings_rule *const *found,
                          size_t count);
-/* Says that torch.compile is used already, where names of the trace show it. */
+/* Says that torch.compile is used already, or that graphs were compiled and nothing was fused,
+ * where names of the trace show it. */
 void lpo_findings_add_compiled(const struct lpo_trace *t, struct lpo_finding *f);
 /* Adds to a caution which operators or kernels lie outside every region, as shares of `all_ns`. */
 void lpo_findings_name_outside(const struct lpo_findings_work *w, struct lpo_caution *c,

@@ -70,19 +70,27 @@ static void close_run(const struct lpo_findings_work *w, struct run *r, struct t
     r->rows.len = r->longest = r->long_ones = 0;
 }
 
+static bool any_starts(const struct lpo_trace *t, const char *const *signs)
+{
+    for (uint32_t i = 0; i < lpo_trace_name_count(t); i++)
+        for (size_t k = 0; signs[k]; k++)
+            if (lpo_str_starts(lpo_trace_text(t, i), signs[k]))
+                return true;
+    return false;
+}
+
 void lpo_findings_add_compiled(const struct lpo_trace *t, struct lpo_finding *f)
 {
-    /* ranges of the runtime, operators of autograd, kernels of the compiler */
-    static const char *const signs[] = { "Torch-Compiled Region", "CompiledFunction",
-                                         "triton_poi_fused", "triton_red_fused",
-                                         "triton_per_fused" };
+    /* ranges of the runtime and operators of autograd come from backends too that make no kernels
+     * and run the operators one by one */
+    static const char *const graphs[] = { "Torch-Compiled Region", "CompiledFunction", NULL };
+    static const char *const kernels[] = { "triton_poi_fused", "triton_red_fused",
+                                           "triton_per_fused", NULL };
 
-    for (uint32_t i = 0; i < lpo_trace_name_count(t); i++)
-        for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
-            if (lpo_str_starts(lpo_trace_text(t, i), signs[k])) {
-                lpo_findings_fact(f, LPO_FACT_COMPILED, 0);
-                return;
-            }
+    if (any_starts(t, kernels))
+        lpo_findings_fact(f, LPO_FACT_COMPILED, 0);
+    else if (any_starts(t, graphs))
+        lpo_findings_fact(f, LPO_FACT_NOT_FUSED, 0);
 }
 
 /* The same long kernel again works on another tensor, as in updates of one parameter after the

@@ -42,6 +42,8 @@ static const struct {
                                "it",
                                NONE },
     [LPO_FACT_COMPILED] = { "torch.compile is used already", NONE },
+    [LPO_FACT_NOT_FUSED] = { "compiled graphs of PyTorch ran, but no kernel that a compiler fused",
+                             NONE },
     [LPO_FACT_GRAPHS] = { "kernels that came from CUDA graphs already: %v", COUNT },
     [LPO_FACT_HIDES_NS] = { "all computing takes %v, too short to hide all of it", NS },
     [LPO_FACT_EXPOSED_NS] = { "%v of it were not covered by computing", NS },

@@ -233,6 +233,12 @@ static const char *special_advice(const struct lpo_finding_words *w, const struc
                    "fused kernel of a library or of your own.";
         return "Launch less: CUDA graphs (mode=\"reduce-overhead\" of torch.compile) or larger "
                "batches.";
+    case LPO_FACT_NOT_FUSED:
+        if (f->kind == LPO_FINDING_SMALL_KERNELS || f->kind == LPO_FINDING_UNFUSED)
+            return "Fuse them: torch.compile with its own backend (inductor), or a fused kernel of "
+                   "a library or of your own.";
+        return "Launch less: torch.compile with its own backend (inductor), CUDA graphs or larger "
+               "batches.";
     case LPO_FACT_IN_OPERATOR:
         return most && f->kind == LPO_FINDING_HOST_WORK ? operator_advice(w, name(w, e->name))
                                                         : NULL;
