@@ -261,6 +261,38 @@ static void facts_that_change_the_advice(void **state)
     }
 }
 
+/* Of runs that differ, the finding names the kind that could save most, not the longest one. */
+static void the_run_to_look_at_first(void **state)
+{
+    static const struct op ops[] = {
+        { "vectorized_elementwise_kernel<A>", 0, 20, 1 },    { "reduce_kernel", 20, 40, 1 },
+        { "vectorized_elementwise_kernel<B>", 40, 60, 1 },   { "gemm", 60, 70, 1 },
+        { "vectorized_elementwise_kernel<C>", 70, 90, 1 },   { "reduce_kernel", 90, 110, 1 },
+        { "vectorized_elementwise_kernel<B>", 110, 290, 1 }, { "gemm", 290, 300, 1 },
+        { "vectorized_elementwise_kernel<A>", 300, 320, 1 }, { "reduce_kernel", 320, 340, 1 },
+        { "vectorized_elementwise_kernel<B>", 340, 360, 1 },
+    };
+    LPO_AUTO(lpo_trace) t = empty_trace();
+    uint16_t device = lpo_trace_device(t, 0, -1);
+    LPO_AUTO(lpo_analysis) a = NULL;
+    LPO_AUTO(lpo_findings) f = NULL;
+
+    (void)state;
+    push_call(t, &(struct span){ "cudaLaunchKernel", -5, -4 }, 0);
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        push_op(t, &ops[i], 0, 0, device);
+    a = lpo_analysis_of(t, NULL);
+    f = lpo_findings_create(NULL, NULL, a);
+    assert_int_equal(f->all.len, 1);
+    assert_string_equal(lpo_findings_id(f->all.at[0].kind), "unfused-kernels");
+    assert_true(evidence(&f->all.at[0], LPO_FACT_RUNS)->value == 3);
+    assert_true(evidence(&f->all.at[0], LPO_FACT_MAIN_RUN)->value == 2);
+    assert_string_equal(lpo_trace_text(t, evidence(&f->all.at[0], LPO_FACT_MAIN_RUN)->name),
+                        "vectorized_elementwise_kernel<A>");
+    assert_true(evidence(&f->all.at[0], LPO_FACT_MAIN_RUN_LENGTH)->value == 3);
+    assert_true(evidence(&f->all.at[0], LPO_FACT_MAIN_RUN_NS)->value == (double)us(120));
+}
+
 static void a_region_that_was_called_once_says_so(void **state)
 {
     (void)state;
@@ -407,6 +439,7 @@ int main(void)
     UNIT_TEST(&u, other_gpus_are_evidence);
     UNIT_TEST(&u, any_finding_names_the_other_gpus);
     UNIT_TEST(&u, facts_that_change_the_advice);
+    UNIT_TEST(&u, the_run_to_look_at_first);
     UNIT_TEST(&u, a_region_that_was_called_once_says_so);
     UNIT_TEST(&u, what_lies_outside_is_named);
     UNIT_TEST(&u, a_saving_inside_the_noise_is_no_advice);

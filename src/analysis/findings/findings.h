@@ -99,6 +99,9 @@ enum lpo_fact {
     LPO_FACT_SEQUENCE,        /* the same kernels again: how often; name: the first of them */
     LPO_FACT_SEQUENCE_NS,     /* their time, with the gaps between them */
     LPO_FACT_GPU_NS,          /* their time */
+    LPO_FACT_MAIN_RUN,        /* the run that could save most: how often; name: its first kernel */
+    LPO_FACT_MAIN_RUN_LENGTH, /* kernels in it */
+    LPO_FACT_MAIN_RUN_NS,     /* the time of all that are like it */
     LPO_FACT_ATTENTIONS,      /* times that attention ran as separate kernels */
     LPO_FACT_BETWEEN_NS,      /* their time between the two products */
     LPO_FACT_PRODUCTS_NS,     /* the time of those */

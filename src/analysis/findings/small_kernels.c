@@ -14,6 +14,7 @@
 #include "region/cells.h"
 #include "region/classes.h"
 #include "util/checked.h"
+#include "util/map.h"
 #include "util/str.h"
 #include "util/vec.h"
 
@@ -25,8 +26,17 @@ struct run {
     size_t long_ones;
 };
 
+/* Runs of the same kernels in the same order. */
+struct alike {
+    uint64_t times, kernels; /* kernels in each */
+    int64_t gpu_ns, saving_ns;
+    uint32_t name; /* of the first kernel */
+};
+
 struct totals {
     bool are_long; /* which runs are looked for */
+    LPO_VEC(struct alike) alike;
+    struct lpo_map_pair alike_rows; /* by a hash of the names */
     uint64_t runs, kernels;
     int64_t gpu_ns, *want; /* per row of slack */
 };
@@ -55,6 +65,38 @@ static int64_t length(const struct lpo_findings_work *w, uint32_t row)
     return lpo_trace_gpu_op_ns(&w->trace->gpu_ops.at[w->slack.rows[row]]);
 }
 
+/* FNV-1a over the ids of the names. */
+static uint64_t hash_of(const struct lpo_findings_work *w, const struct run *r)
+{
+    uint64_t h = 0xcbf29ce484222325ull;
+
+    for (size_t i = 0; i < r->rows.len; i++)
+        h = (h ^ w->trace->gpu_ops.at[w->slack.rows[r->rows.at[i]]].name) * 0x100000001b3ull;
+    return h;
+}
+
+static void add_alike(const struct lpo_findings_work *w, const struct run *r, struct totals *t)
+{
+    bool fresh;
+    uint32_t row = lpo_map_pair_put(&t->alike_rows, hash_of(w, r), r->rows.len, &fresh);
+    struct alike *a;
+
+    if (fresh)
+        lpo_vec_push(
+            &t->alike,
+            ((struct alike){ .kernels = r->rows.len,
+                             .name = w->trace->gpu_ops.at[w->slack.rows[r->rows.at[0]]].name }));
+    a = &t->alike.at[row];
+    a->times++;
+    for (size_t i = 0; i < r->rows.len; i++) {
+        uint32_t k = r->rows.at[i];
+        int64_t want = t->want[k], slack = w->slack.ns[k];
+
+        a->gpu_ns = lpo_ns_add(a->gpu_ns, length(w, k));
+        a->saving_ns += want < slack ? want : slack;
+    }
+}
+
 static void close_run(const struct lpo_findings_work *w, struct run *r, struct totals *t)
 {
     if ((t->are_long ? r->long_ones : r->rows.len) >= LEAST_RUN) {
@@ -66,6 +108,8 @@ static void close_run(const struct lpo_findings_work *w, struct run *r, struct t
             t->gpu_ns = lpo_ns_add(t->gpu_ns, ns);
             t->want[r->rows.at[i]] = i == r->longest ? 0 : t->are_long ? ns - ns / 3 : ns;
         }
+        if (t->are_long)
+            add_alike(w, r, t);
     }
     r->rows.len = r->longest = r->long_ones = 0;
 }
@@ -137,6 +181,21 @@ static void add_sequence(const struct lpo_findings_work *w, struct lpo_finding *
                       (double)(all->sequences.at[0].gpu_ns + all->sequences.at[0].gap_ns));
 }
 
+/* Of many runs, the ones to look at first. */
+static void add_main_run(const struct totals *t, struct lpo_finding *f)
+{
+    const struct alike *best = NULL;
+
+    for (size_t i = 0; i < t->alike.len; i++)
+        if (!best || t->alike.at[i].saving_ns > best->saving_ns)
+            best = &t->alike.at[i];
+    if (!best || t->alike.len < 2)
+        return;
+    lpo_findings_fact_name(f, LPO_FACT_MAIN_RUN, (double)best->times, best->name);
+    lpo_findings_fact(f, LPO_FACT_MAIN_RUN_LENGTH, (double)best->kernels);
+    lpo_findings_fact(f, LPO_FACT_MAIN_RUN_NS, (double)best->gpu_ns);
+}
+
 static struct lpo_finding *find(struct lpo_findings_work *w, enum lpo_finding_kind kind,
                                 bool are_long)
 {
@@ -149,7 +208,10 @@ static struct lpo_finding *find(struct lpo_findings_work *w, enum lpo_finding_ki
         lpo_findings_fact(f, LPO_FACT_LAUNCHES, (double)total.kernels);
         lpo_findings_fact(f, LPO_FACT_RUNS, (double)total.runs);
         lpo_findings_fact(f, LPO_FACT_GPU_NS, (double)total.gpu_ns);
+        add_main_run(&total, f);
     }
+    lpo_vec_free(&total.alike);
+    lpo_map_pair_free(&total.alike_rows);
     free(total.want);
     return f;
 }

@@ -46,14 +46,14 @@ static const struct {
                              NONE },
     [LPO_FACT_GRAPHS] = { "kernels that came from CUDA graphs already: %v", COUNT },
     [LPO_FACT_HIDES_NS] = { "all computing takes %v, too short to hide all of it", NS },
-    [LPO_FACT_EXPOSED_NS] = { "%v of it were not covered by computing", NS },
-    [LPO_FACT_SIMULATED_NS] = { "without it the program would end %v sooner, by a simulation of "
-                                "the trace, because it waits for other things too",
+    [LPO_FACT_EXPOSED_NS] = { "computing did not cover %v of that", NS },
+    [LPO_FACT_SIMULATED_NS] = { "a simulation of the trace without it ends %v sooner: the program "
+                                "waits for other things too",
                                 NS },
     [LPO_FACT_FEW_RANKS] = { "ranks that were recorded: %v, so waiting for the others is in it",
                              COUNT },
-    [LPO_FACT_ALL_NS] = { "it took %v in all", NS },
-    [LPO_FACT_KERNEL] = { "%v of it were %n", NS },
+    [LPO_FACT_ALL_NS] = { "%v in all", NS },
+    [LPO_FACT_KERNEL] = { "%n took %v of that", NS },
     [LPO_FACT_SM] = { "the SMs were used to %v of their peak", SHARE },
     [LPO_FACT_DRAM] = { "the memory was used to %v of its peak", SHARE },
     [LPO_FACT_OCCUPANCY] = { "achieved occupancy %v", SHARE },
@@ -76,6 +76,10 @@ static const struct {
     [LPO_FACT_SEQUENCE] = { "the most expensive sequence comes %v times and begins with %n",
                             COUNT },
     [LPO_FACT_SEQUENCE_NS] = { "with its gaps it takes %v", NS },
+    [LPO_FACT_MAIN_RUN] = { "those with the largest part of it come %v times and begin with %n",
+                            COUNT },
+    [LPO_FACT_MAIN_RUN_LENGTH] = { "kernels in each of these: %v", COUNT },
+    [LPO_FACT_MAIN_RUN_NS] = { "GPU time of these %v", NS },
     [LPO_FACT_GPU_NS] = { "GPU time %v", NS },
     [LPO_FACT_ATTENTIONS] = { "attention ran as separate kernels %v times", COUNT },
     [LPO_FACT_BETWEEN_NS] = { "softmax and what else stands between the two matrix products took "
@@ -173,6 +177,12 @@ const char *lpo_report_finding_value(const struct lpo_finding_words *w,
     return lpo_arena_strdup(w->arena, lpo_str_text(&s));
 }
 
+static bool is_kernel(enum lpo_fact fact)
+{
+    return fact == LPO_FACT_KERNEL || fact == LPO_FACT_OUTSIDE_KERNEL ||
+           fact == LPO_FACT_SEQUENCE || fact == LPO_FACT_MAIN_RUN;
+}
+
 const char *lpo_report_finding_fact(const struct lpo_finding_words *w, const struct lpo_evidence *e)
 {
     LPO_STR s = { 0 };
@@ -182,7 +192,7 @@ const char *lpo_report_finding_fact(const struct lpo_finding_words *w, const str
             add_value(&s, facts[e->fact].unit, e->value);
         else if (at[0] == '%' && at[1] == 'n')
             lpo_str_addf(&s, "%.200s",
-                         e->fact == LPO_FACT_KERNEL || e->fact == LPO_FACT_OUTSIDE_KERNEL
+                         is_kernel(e->fact)
                              ? lpo_region_cells_shown_name(w->s->analysis->cells, e->name)
                              : lpo_trace_text(w->s->analysis->trace, e->name));
         else {

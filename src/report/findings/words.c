@@ -47,7 +47,9 @@ static const struct {
     [LPO_FINDING_ATTENTION] = { "Attention is not fused: its scores are written to memory and "
                                 "read again",
                                 NULL }, /* fuse_attention */
-    [LPO_FINDING_UNFUSED] = { "Runs of element-wise kernels pass each result through memory",
+    [LPO_FINDING_UNFUSED] = { "Runs of element-wise kernels, norms and copies pass each result "
+                              "through "
+                              "memory",
                               NULL }, /* fuse */
     [LPO_FINDING_SMALL_KERNELS] = { "Runs of short kernels could be one kernel each",
                                     NULL }, /* fuse */
