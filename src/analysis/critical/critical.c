@@ -319,6 +319,26 @@ static void add_process(struct lpo_critical *out, const struct critical_input *i
     lpo_vec_push(&out->paths, path);
 }
 
+static struct critical_input input_of(const struct lpo_region_tree *tree,
+                                      const struct critical_rows *rows, uint16_t process)
+{
+    return (struct critical_input){ tree,
+                                    process,
+                                    rows->gpu_ops.rows + rows->gpu_ops.starts[process],
+                                    rows->gpu_ops.starts[process + 1] -
+                                        rows->gpu_ops.starts[process],
+                                    &rows->launches,
+                                    &rows->waits,
+                                    &rows->ops,
+                                    &rows->calls,
+                                    rows->call_of };
+}
+
+static bool is_too_large(const struct lpo_trace *t)
+{
+    return t->gpu_ops.len + t->launches.len + t->calls.len >= 1u << CRITICAL_KIND_SHIFT;
+}
+
 struct lpo_critical *lpo_critical_create(const struct lpo_region_tree *tree,
                                          const struct lpo_program_steps *steps)
 {
@@ -326,25 +346,40 @@ struct lpo_critical *lpo_critical_create(const struct lpo_region_tree *tree,
     struct lpo_critical *out = lpo_xcalloc(1, sizeof *out);
     struct critical_rows rows;
 
-    if (t->gpu_ops.len + t->launches.len + t->calls.len >= 1u << CRITICAL_KIND_SHIFT)
+    if (is_too_large(t))
         return out;
     lpo_critical_rows_find(&rows, t);
     for (size_t i = 0; i < t->processes.len && out->paths.len < lpo_budget()->scopes; i++) {
-        struct critical_input in = { tree,
-                                     (uint16_t)i,
-                                     rows.gpu_ops.rows + rows.gpu_ops.starts[i],
-                                     rows.gpu_ops.starts[i + 1] - rows.gpu_ops.starts[i],
-                                     &rows.launches,
-                                     &rows.waits,
-                                     &rows.ops,
-                                     &rows.calls,
-                                     rows.call_of };
+        struct critical_input in = input_of(tree, &rows, (uint16_t)i);
 
         if (in.nops)
             add_process(out, &in, steps);
     }
     lpo_critical_rows_free(&rows);
     return out;
+}
+
+int64_t lpo_critical_shorter(const struct lpo_region_tree *tree, uint16_t process,
+                             const int64_t *less_ns)
+{
+    struct critical_change change = { .kind = CRITICAL_SHORTER, .less_ns = less_ns };
+    struct critical_rows rows;
+    struct critical_input in;
+    int64_t saved_ns = 0;
+
+    if (is_too_large(tree->trace))
+        return 0;
+    lpo_critical_rows_find(&rows, tree->trace);
+    in = input_of(tree, &rows, process);
+    if (in.nops) {
+        struct critical_graph g;
+
+        lpo_critical_graph_build(&g, &in);
+        saved_ns = lpo_critical_simulate(&g, &in, &change, 1) - change.removed_ns;
+        lpo_critical_graph_free(&g);
+    }
+    lpo_critical_rows_free(&rows);
+    return saved_ns;
 }
 
 void lpo_critical_destroy(struct lpo_critical *c)

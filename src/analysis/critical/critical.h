@@ -111,5 +111,9 @@ struct lpo_critical {
  * 4 for each operator and call. */
 struct lpo_critical *lpo_critical_create(const struct lpo_region_tree *tree,
                                          const struct lpo_program_steps *steps);
+/* What the wall time of a process would be less by if each GPU operation took less_ns[row] less, a
+ * number for each row of gpu_ops, at most its time. 0 for a process without GPU operations. */
+int64_t lpo_critical_shorter(const struct lpo_region_tree *tree, uint16_t process,
+                             const int64_t *less_ns);
 void lpo_critical_destroy(struct lpo_critical *c); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_critical);

@@ -166,10 +166,17 @@ enum { CRITICAL_NAMES = 8, CRITICAL_REGIONS = 8 };
 
 /* A change: what it names takes no time, or half of it. */
 struct critical_change {
-    enum { CRITICAL_PART, CRITICAL_GPU_NAME, CRITICAL_HOST_NAME, CRITICAL_REGION } kind;
+    enum {
+        CRITICAL_PART,
+        CRITICAL_GPU_NAME,
+        CRITICAL_HOST_NAME,
+        CRITICAL_REGION,
+        CRITICAL_SHORTER
+    } kind;
     enum lpo_critical_part part;   /* a part; of a host name: HOST or CALLS */
     uint32_t name;                 /* names; LPO_NONE: the host outside every operator */
     uint32_t node;                 /* regions: launches in it or in one inside it */
+    const int64_t *less_ns;        /* shorter: per row of gpu_ops, what it takes less */
     int64_t removed_ns, halved_ns; /* the result: the time from start to end of the graph */
 };
 

@@ -37,6 +37,7 @@ struct run {
     size_t host_names[CRITICAL_NAMES], nhost_names;
     size_t gpu_names[CRITICAL_NAMES], ngpu_names;
     size_t regions[CRITICAL_REGIONS], nregions;
+    int shorter;         /* the change with times for each operation; -1: none */
     uint8_t *regions_of; /* per place of the tree: a bit for each region that it is in */
     /* what the host does before and in a call */
     struct critical_sweep **sweeps; /* per thread */
@@ -295,6 +296,8 @@ static void run_op(struct run *r, uint32_t i)
         if (r->changes[r->gpu_names[k]].name == w->name)
             shorten(gain, r->gpu_names[k], ns);
     shorten_regions(r, gain, w->launch, ns);
+    if (r->shorter >= 0)
+        shorten(gain, (size_t)r->shorter, r->changes[r->shorter].less_ns[g->op_rows[i]]);
     if (op->before != LPO_NONE) {
         if (w->start_ns >= lpo_critical_gpu_op(g, op->before)->end_ns && ns >= 0)
             lpo_critical_slot_follow(&r->ops, g->ops.at[op->before].state);
@@ -357,11 +360,14 @@ static void sort_changes(struct run *r)
 {
     for (int i = 0; i < LPO_PATH_PARTS; i++)
         r->part_change[i] = -1;
+    r->shorter = -1;
     for (size_t i = 0; i < r->count; i++) {
         const struct critical_change *c = &r->changes[i];
 
         if (c->kind == CRITICAL_PART) {
             r->part_change[c->part] = (int)i;
+        } else if (c->kind == CRITICAL_SHORTER) {
+            r->shorter = (int)i;
         } else if (c->kind == CRITICAL_HOST_NAME && r->nhost_names < CRITICAL_NAMES) {
             r->host_names[r->nhost_names++] = i;
         } else if (c->kind == CRITICAL_GPU_NAME && r->ngpu_names < CRITICAL_NAMES) {

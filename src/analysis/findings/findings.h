@@ -212,6 +212,7 @@ struct lpo_findings {
     /* of it: kernels that compute, and by how much the program would end sooner without any of
      * them. Less than half: faster kernels are not what it needs */
     int64_t compute_ns, kernels_slack_ns;
+    bool kernels_simulated; /* the latter is less than what the kernels say one by one */
     /* of it: idle in which the host was blocked in a call, but the next work had been submitted
      * before, as between the kernels of a CUDA graph. No finding counts it. */
     int64_t submitted_ns;

@@ -28,6 +28,7 @@ struct lpo_findings_slack {
     size_t count;
     int64_t most_ns; /* of all of them: less than their sum where the program waits for its host */
     int64_t claimed_ns;
+    int64_t *less_ns; /* per row of gpu_ops: what findings claimed; NULL: no simulation is needed */
 };
 
 /* A gap of a device, and the finding that it belongs to. A trace may have millions, so
@@ -81,6 +82,9 @@ void lpo_findings_simulate(const struct lpo_findings_work *w);
  * waits for its host. */
 int64_t lpo_findings_simulated(const struct lpo_findings_work *w, enum lpo_critical_part part,
                                int64_t ns);
+/* What the program would end sooner by, with operations that take less: a number for each row of
+ * gpu_ops. Only where the simulation above said less than was asked for. */
+int64_t lpo_findings_simulated_shorter(const struct lpo_findings_work *w, const int64_t *less_ns);
 void lpo_findings_slack_free(struct lpo_findings_slack *s);
 
 /* The same of kernels that could be shorter: of each row of w->slack at most `want` of it, and only

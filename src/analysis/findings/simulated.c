@@ -78,3 +78,10 @@ int64_t lpo_findings_simulated(const struct lpo_findings_work *w, enum lpo_criti
         return ns;
     return most_ns > 0 ? most_ns : 0;
 }
+
+int64_t lpo_findings_simulated_shorter(const struct lpo_findings_work *w, const int64_t *less_ns)
+{
+    const struct lpo_critical_path *p = path_of(w);
+
+    return p ? lpo_critical_shorter(w->a->tree, p->process, less_ns) : 0;
+}

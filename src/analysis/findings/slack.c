@@ -94,8 +94,11 @@ void lpo_findings_slack_find(struct lpo_findings_work *w)
         w->out->kernels_slack_ns += s.ns[i];
         before_ns = op->end_ns > before_ns ? op->end_ns : before_ns;
     }
-    s.most_ns = w->out->kernels_slack_ns =
-        lpo_findings_simulated(w, LPO_PATH_COMPUTE, w->out->kernels_slack_ns);
+    s.most_ns = lpo_findings_simulated(w, LPO_PATH_COMPUTE, w->out->kernels_slack_ns);
+    if (s.most_ns < w->out->kernels_slack_ns)
+        s.less_ns = lpo_xcalloc(t->gpu_ops.len + 1, sizeof *s.less_ns);
+    w->out->kernels_simulated = s.less_ns != NULL;
+    w->out->kernels_slack_ns = s.most_ns;
     w->slack = s;
     order_by_stream(w);
 }
@@ -138,6 +141,27 @@ static struct lpo_finding *estimated(struct lpo_findings_work *w, enum lpo_findi
     return f;
 }
 
+enum { MOST_SIMULATED = 16 }; /* devices: each simulation reads the whole trace */
+
+/* Where all kernels together save less than they do one by one, those of one finding do too. What
+ * earlier findings took is gone already. Too little is not worth a simulation. */
+static int64_t simulated(const struct lpo_findings_work *w, const int64_t *want, int64_t sum)
+{
+    const struct lpo_findings_slack *s = &w->slack;
+    int64_t ns;
+
+    if (!s->less_ns || sum < w->critical->span_ns / 50)
+        return sum;
+    if (w->other && w->wall->devices.len > MOST_SIMULATED)
+        return 0;
+    for (size_t i = 0; i < s->count; i++)
+        s->less_ns[s->rows[i]] += min64(want[i], s->ns[i]);
+    ns = lpo_findings_simulated_shorter(w, s->less_ns) - s->claimed_ns;
+    for (size_t i = 0; i < s->count; i++)
+        s->less_ns[s->rows[i]] -= min64(want[i], s->ns[i]);
+    return min64(ns, sum);
+}
+
 struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_finding_kind kind,
                                        const int64_t *want)
 {
@@ -147,11 +171,16 @@ struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_fin
 
     for (size_t i = 0; i < s->count; i++)
         sum += min64(want[i], s->ns[i]);
-    f = estimated(w, kind, min64(sum, s->most_ns - s->claimed_ns));
+    f = estimated(w, kind, min64(simulated(w, want, sum), s->most_ns - s->claimed_ns));
     if (f)
         f->node = where(w, want);
-    for (size_t i = 0; f && i < s->count; i++)
-        s->ns[i] -= min64(want[i], s->ns[i]);
+    for (size_t i = 0; f && i < s->count; i++) {
+        int64_t ns = min64(want[i], s->ns[i]);
+
+        s->ns[i] -= ns;
+        if (s->less_ns)
+            s->less_ns[s->rows[i]] += ns;
+    }
     return f;
 }
 
@@ -166,5 +195,6 @@ struct lpo_finding *lpo_findings_claim_compute(struct lpo_findings_work *w,
 void lpo_findings_slack_free(struct lpo_findings_slack *s)
 {
     free(s->ns);
+    free(s->less_ns);
     free(s->by_stream);
 }

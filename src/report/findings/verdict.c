@@ -127,7 +127,8 @@ const char *lpo_report_finding_kernels(const struct lpo_finding_words *w)
 {
     const struct lpo_findings *f = w->findings;
 
-    if (!f->any_device || !f->compute_ns || f->kernels_slack_ns > f->compute_ns / 2)
+    if (!f->any_device || f->compute_ns <= f->span_ns / 50 ||
+        f->kernels_slack_ns > f->compute_ns / 2)
         return NULL;
     for (size_t i = 0; i < f->cautions.len; i++)
         if (f->cautions.at[i].kind == LPO_CAUTION_NO_LAUNCH)
@@ -139,12 +140,14 @@ const char *lpo_report_finding_kernels(const struct lpo_finding_words *w)
                                 "Faster kernels would save nothing of %s of computing: the program "
                                 "would wait for its host instead.",
                                 lpo_report_findings_duration(w, (double)f->compute_ns));
-    return lpo_arena_printf(w->arena,
-                            "Of %s of computing, faster kernels could save %s at most: for the "
-                            "rest, the next operation was launched too late, or other work ran "
-                            "beside it.",
+    return lpo_arena_printf(w->arena, "Of %s of computing, faster kernels could save %s at most%s.",
                             lpo_report_findings_duration(w, (double)f->compute_ns),
-                            lpo_report_findings_duration(w, (double)f->kernels_slack_ns));
+                            lpo_report_findings_duration(w, (double)f->kernels_slack_ns),
+                            f->kernels_simulated
+                                ? ", by a simulation of the trace: for the rest, the program would "
+                                  "wait for its host or for other work instead"
+                                : ": for the rest, the next operation was launched too late, or "
+                                  "other work ran beside it");
 }
 
 const char *lpo_report_finding_masked(const struct lpo_finding_words *w, size_t i)
