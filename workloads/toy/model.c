@@ -31,8 +31,11 @@ struct product {
     int rows, in, out;
 };
 
-/* Sixteen running sums keep the additions independent, so the compiler may use vectors. */
-static float dot(const float *a, const float *b, int n)
+/* Sixteen running sums keep the additions independent, so the compiler may use vectors. Nine tenths
+ * of the model's time are here: sanitizers, which would look at each number, make every test that
+ * runs the model ten times as long. */
+__attribute__((no_sanitize("address", "undefined"))) static float dot(const float *a,
+                                                                      const float *b, int n)
 {
     float acc[16] = { 0 }, sum = 0;
     int i = 0;
