@@ -26,7 +26,7 @@ static int parse(struct lpo_arena *a, const struct lpo_file_text *text, const st
 {
     size_t end = text->len, from;
 
-    if (lpo_json_parse(a, text->at, text->len, out, err) == 0)
+    if (lpo_json_parse_python(a, text->at, text->len, out, err) == 0)
         return 0;
     while (end && strchr(" \t\r\n", text->at[end - 1]))
         end--;
@@ -35,7 +35,7 @@ static int parse(struct lpo_arena *a, const struct lpo_file_text *text, const st
     if (from == 0 || from == end)
         return err->code;
     *err = (struct lpo_err){ 0 };
-    return lpo_json_parse(a, text->at + from, end - from, out, err);
+    return lpo_json_parse_python(a, text->at + from, end - from, out, err);
 }
 
 static void read_client(struct lpo_rundir *d, struct lpo_served *s)

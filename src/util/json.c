@@ -58,7 +58,7 @@ static int keep_text(struct parser *t, const struct lpo_json_pull_text *raw, con
         return 0;
     }
     lpo_str_clear(&t->scratch);
-    if (lpo_json_pull_unescape(raw, LPO_PULL_STRICT, &t->scratch, &bad) < 0)
+    if (lpo_json_pull_unescape(raw, t->q.mode, &t->scratch, &bad) < 0)
         return fail_at(t, bad, "unknown escape");
     *text = lpo_arena_strndup(t->arena, lpo_str_text(&t->scratch), t->scratch.len);
     *len = t->scratch.len;
@@ -103,8 +103,8 @@ static int parse_word(struct parser *t, struct lpo_json *v)
 
     if (rc < 0)
         return fail_pull(t, rc);
-    v->kind = raw.at[0] == 'n' ? LPO_JSON_NULL : LPO_JSON_BOOL;
     v->boolean = raw.at[0] == 't';
+    v->kind = v->boolean || raw.at[0] == 'f' ? LPO_JSON_BOOL : LPO_JSON_NULL;
     return 0;
 }
 
@@ -136,6 +136,12 @@ static int parse_children(struct parser *t, struct lpo_json *v, int depth)
     }
 }
 
+/* "-Infinity"; peek has seen the first byte. */
+static bool is_word(const struct parser *t)
+{
+    return t->q.mode == LPO_PULL_LENIENT && t->q.end - t->q.p > 1 && t->q.p[1] > '9';
+}
+
 static int parse_value(struct parser *t, struct lpo_json *v, int depth)
 {
     int c = lpo_json_pull_peek(&t->q);
@@ -146,13 +152,15 @@ static int parse_value(struct parser *t, struct lpo_json *v, int depth)
         return parse_children(t, v, depth);
     if (c == '"')
         return parse_string(t, v);
-    return c == '-' || (c >= '0' && c <= '9') ? parse_number(t, v) : parse_word(t, v);
+    if (c == '-' ? !is_word(t) : c >= '0' && c <= '9')
+        return parse_number(t, v);
+    return parse_word(t, v);
 }
 
-int lpo_json_parse(struct lpo_arena *a, const char *text, size_t len, const struct lpo_json **out,
-                   struct lpo_err *err)
+static int parse(struct lpo_arena *a, const char *text, size_t len, enum lpo_pull_mode mode,
+                 const struct lpo_json **out, struct lpo_err *err)
 {
-    struct parser t = { a, text, { text, text + len, LPO_PULL_STRICT, NULL }, err, { 0 } };
+    struct parser t = { a, text, { text, text + len, mode, NULL }, err, { 0 } };
     struct lpo_json *v = LPO_NEW(a, struct lpo_json);
     size_t bad;
     int rc;
@@ -166,6 +174,18 @@ int lpo_json_parse(struct lpo_arena *a, const char *text, size_t len, const stru
     if (rc == 0)
         *out = v;
     return rc;
+}
+
+int lpo_json_parse(struct lpo_arena *a, const char *text, size_t len, const struct lpo_json **out,
+                   struct lpo_err *err)
+{
+    return parse(a, text, len, LPO_PULL_STRICT, out, err);
+}
+
+int lpo_json_parse_python(struct lpo_arena *a, const char *text, size_t len,
+                          const struct lpo_json **out, struct lpo_err *err)
+{
+    return parse(a, text, len, LPO_PULL_LENIENT, out, err);
 }
 
 int lpo_json_read_file(struct lpo_arena *a, const char *path, const struct lpo_json **out,

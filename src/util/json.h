@@ -40,6 +40,9 @@ struct lpo_json {
 /* The whole text must be one value. Errors give line and column. Depth is limited to 256. */
 int lpo_json_parse(struct lpo_arena *a, const char *text, size_t len, const struct lpo_json **out,
                    struct lpo_err *err);
+/* The same with NaN and infinities, which Python's json writes: they are null. */
+int lpo_json_parse_python(struct lpo_arena *a, const char *text, size_t len,
+                          const struct lpo_json **out, struct lpo_err *err);
 int lpo_json_read_file(struct lpo_arena *a, const char *path, const struct lpo_json **out,
                        struct lpo_err *err);
 

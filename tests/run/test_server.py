@@ -215,6 +215,14 @@ class Requests(ServerCase):
         (row,) = self.serve("sglang.jsonl", "bench.jsonl", "workload.server.load.result=bench.jsonl")["requests"]
         self.assertEqual((row["completed"], row["itl"]["p95_ns"], row["e2e"]["mean_ns"]), (100, 30000000, 1450000000))
 
+    def test_numbers_that_are_none(self) -> None:
+        self.write("nan.json", '{"schema": "lpo.client/1", "completed": 20, "failed": 0, "duration_s": -Infinity,'
+                               ' "ttft_ms": {"mean": 2.5, "std": NaN, "max": Infinity}, "itl_ms": {"mean": NaN}}')
+        self.run_fine(*DIRECT, *QUICK, "workload.server.load.argv=[cp,nan.json,@out@/client.json]", *self.python())
+        (row,) = self.json("report.json")["requests"]
+        self.assertEqual((row["completed"], row["ttft"]["mean_ns"]), (20, 2500000))
+        self.assertNotIn("nan", json.dumps(row).lower())
+
     def test_a_name_that_the_client_chooses(self) -> None:
         self.write("deep/client.sh", 'mkdir -p "$LPO_SERVER_OUT/m-concurrency4" && cp "$1" "$LPO_SERVER_OUT/m-concurrency4/profile.json"\n')
         self.run_fine(*DIRECT, *QUICK, f"workload.server.load.argv=[sh,deep/client.sh,{os.path.join(self.DATA, 'aiperf.json')}]",
