@@ -30,19 +30,19 @@ struct rig {
     struct toy_weights *w;
     struct toy_pool *pool;
     struct toy_session *session;
-    struct toy_ranges ranges;
     float *logits;
 };
 
 static struct rig rig_make(const struct toy_config *c, int batch, int threads)
 {
-    struct rig r = { .ranges = { .on = true } };
+    static const struct toy_ranges ranges = { .on = true }; /* the session keeps the pointer */
+    struct rig r = { 0 };
     struct lpo_err err = { 0 };
 
     assert_int_equal(toy_config_check(c, &err), 0);
     assert_int_equal(toy_pool_create(threads, &r.pool, &err), 0);
     r.w = toy_weights_create(c);
-    r.session = toy_session_create(r.w, batch, r.pool, &r.ranges);
+    r.session = toy_session_create(r.w, batch, r.pool, &ranges);
     r.logits = lpo_xcalloc((size_t)batch * c->vocab, sizeof(float));
     return r;
 }
