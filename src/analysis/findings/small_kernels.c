@@ -130,10 +130,13 @@ void lpo_findings_add_compiled(const struct lpo_trace *t, struct lpo_finding *f)
     static const char *const graphs[] = { "Torch-Compiled Region", "CompiledFunction", NULL };
     static const char *const kernels[] = { "triton_poi_fused", "triton_red_fused",
                                            "triton_per_fused", NULL };
+    /* a program may have such kernels of its own; beside compiled graphs they are the compiler's */
+    static const char *const likely[] = { "triton_", "nvfuser", "CudaCodeGen", NULL };
+    bool compiled = any_starts(t, graphs);
 
-    if (any_starts(t, kernels))
+    if (any_starts(t, kernels) || (compiled && any_starts(t, likely)))
         lpo_findings_fact(f, LPO_FACT_COMPILED, 0);
-    else if (any_starts(t, graphs))
+    else if (compiled)
         lpo_findings_fact(f, LPO_FACT_NOT_FUSED, 0);
 }
 
