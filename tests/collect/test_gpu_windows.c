@@ -76,7 +76,7 @@ static const struct gpu_case cases[] = {
       "windows",
       { "LPO_COLLECT_CAPTURE_RANGE=decode", "LPO_COLLECT_CAPTURE_FIRST=21" },
       "note 0 none of the calls of \"decode\" was recorded, of 20 that the program made: "
-      "pipeline.native.capture chose others\n" },
+      "pipeline.native.capture chose none of them\n" },
     { "never",
       "windows",
       { "LPO_COLLECT_CAPTURE_WAIT=1" },

@@ -69,7 +69,7 @@ void lpo_native_keep_windows(struct native *n)
     else if (range.name != LPO_NONE && !range.recorded)
         lpo_trace_note(n->trace, 0,
                        "none of the calls of \"%s\" was recorded, of %llu that the program made: "
-                       "pipeline.native.capture chose others",
+                       "pipeline.native.capture chose none of them",
                        lpo_trace_text(n->trace, range.name), (unsigned long long)range.seen);
     else if (range.name != LPO_NONE)
         lpo_trace_note(n->trace, range.recorded,
