@@ -48,8 +48,9 @@ static void print_text(struct lpo_app *app, const struct lpo_control_answers *an
             fprintf(app->out, "%s: %s\n", p->name, p->error);
             continue;
         }
-        fprintf(app->out, "process %lld: %s, %llu windows recorded before", (long long)p->pid,
-                p->recording ? "recording" : "not recording", (unsigned long long)p->windows);
+        fprintf(app->out, "process %lld: %s, %llu window%s recorded before", (long long)p->pid,
+                p->recording ? "recording" : "not recording", (unsigned long long)p->windows,
+                p->windows == 1 ? "" : "s");
         if (p->seen)
             fprintf(app->out, ", %llu of %llu calls", (unsigned long long)p->recorded,
                     (unsigned long long)p->seen);

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # On a GPU machine with gcc and PyTorch: what the calls that can block cost, what windows cost outside and inside, and
-# whether every eighth step of a decode stands for all of them. `cost`, `rows` and `outside` take at most $SECONDS_EACH (240), the others 100:
-#   tests/gpu/windows.sh [cost] [rows] [outside] [same] [graphs] [attach] [inside]      all without words; $OUT gets PART.txt, traces, and of
-#                     these three figures: a line for each, also where the time did not suffice for all rounds
+# whether every eighth step of a decode stands for all of them:
+#   tests/gpu/windows.sh [cost] [rows] [outside] [same] [graphs] [attach] [inside]      all without words
+# `cost`, `rows` and `outside` measure for at most $SECONDS_EACH (240) each, the others take 100. $OUT gets PART.txt and
+# traces, and from those three a file of figures, a line each, also where the time did not suffice for all rounds.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}

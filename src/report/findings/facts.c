@@ -76,10 +76,10 @@ static const struct {
     [LPO_FACT_SEQUENCE] = { "the most expensive sequence comes %v times and begins with %n",
                             COUNT },
     [LPO_FACT_SEQUENCE_NS] = { "with its gaps it takes %v", NS },
-    [LPO_FACT_MAIN_RUN] = { "those with the largest part of it come %v times and begin with %n",
+    [LPO_FACT_MAIN_RUN] = { "the run that could save most comes %v times and begins with %n",
                             COUNT },
-    [LPO_FACT_MAIN_RUN_LENGTH] = { "kernels in each of these: %v", COUNT },
-    [LPO_FACT_MAIN_RUN_NS] = { "GPU time of these %v", NS },
+    [LPO_FACT_MAIN_RUN_LENGTH] = { "kernels in it: %v", COUNT },
+    [LPO_FACT_MAIN_RUN_NS] = { "GPU time of all that are like it %v", NS },
     [LPO_FACT_GPU_NS] = { "GPU time %v", NS },
     [LPO_FACT_ATTENTIONS] = { "attention ran as separate kernels %v times", COUNT },
     [LPO_FACT_BETWEEN_NS] = { "softmax and what else stands between the two matrix products took "

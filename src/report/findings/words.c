@@ -48,8 +48,7 @@ static const struct {
                                 "read again",
                                 NULL }, /* fuse_attention */
     [LPO_FINDING_UNFUSED] = { "Runs of element-wise kernels, norms and copies pass each result "
-                              "through "
-                              "memory",
+                              "through memory",
                               NULL }, /* fuse */
     [LPO_FINDING_SMALL_KERNELS] = { "Runs of short kernels could be one kernel each",
                                     NULL }, /* fuse */
