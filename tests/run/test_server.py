@@ -127,7 +127,7 @@ class Toy(ServerCase):
 
     def test_a_part_of_the_load(self) -> None:
         # the client waits for the end of the window, then sends its requests
-        wait = f"until '{LPO}' ctl '{self.run_dir}/native' status | grep -q ': not recording, 1 windows'; do sleep 0.05; done"
+        wait = f"until '{LPO}' ctl '{self.run_dir}/native' status | grep -q ': not recording, 1 window '; do sleep 0.05; done"
         client = self.write("client.sh", f"set -e\n{wait}\nexec '{CLIENT}' --port \"$LPO_SERVER_PORT\" --requests 2\n")
         self.run_fine(*NATIVE, *QUICK, f"workload.server.load.argv=[sh,{client}]", "workload.server.window.for=100ms", "--", SERVER,
                       "--port", "@port@", *MODEL)
