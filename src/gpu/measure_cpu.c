@@ -12,6 +12,7 @@
 #include "util/str.h"
 
 enum { LANES = 16, CHAINS = 12, STREAM_BYTES = 32 << 20 };
+#define LONG_LOOK 0.01 /* seconds */
 
 /* Twelve independent chains of sixteen lanes keep every multiply-add unit busy whatever its
  * latency; the widest instructions the machine has are picked at run time. */
@@ -89,22 +90,24 @@ static void run_products(struct worker *w)
     w->done = flops / (end - start);
 }
 
-/* Reads one array and writes another, both far larger than the caches. */
+/* Reads one array and writes another, both far larger than the caches unless there is no time for
+ * that. */
 static void run_stream(struct worker *w)
 {
-    double *from = lpo_xmalloc(STREAM_BYTES), *to = lpo_xmalloc(STREAM_BYTES);
-    size_t n = STREAM_BYTES / sizeof *from;
+    size_t size = w->seconds < LONG_LOOK ? STREAM_BYTES / 32 : STREAM_BYTES;
+    double *from = lpo_xmalloc(size), *to = lpo_xmalloc(size);
+    size_t n = size / sizeof *from;
     double start, end, bytes = 0;
 
     /* touched first: a page that is not yet mapped would be timed as a page fault */
-    memset(from, 1, STREAM_BYTES);
-    memset(to, 2, STREAM_BYTES);
+    memset(from, 1, size);
+    memset(to, 2, size);
     start = now();
     do {
         for (size_t i = 0; i < n; i++)
             to[i] = from[i] * 1.5;
         __asm__ volatile("" : : "r"(to) : "memory"); /* the stores must happen in every round */
-        bytes += 2.0 * STREAM_BYTES;
+        bytes += 2.0 * (double)size;
         end = now();
     } while (end - start < w->seconds);
     w->done = bytes / (end - start);
