@@ -325,6 +325,7 @@ static void recorded_waits(void **state)
     LPO_AUTO(lpo_trace) t = make_trace(events, sizeof events / sizeof *events);
     LPO_AUTO(lpo_region_tree) tree = NULL;
     LPO_AUTO(lpo_critical) all = NULL;
+    LPO_AUTO(lpo_critical_simulator) simulator = NULL;
     const struct lpo_critical_path *p;
     int64_t less[3] = { 0 };
 
@@ -339,15 +340,16 @@ static void recorded_waits(void **state)
                                                .kind = LPO_WAIT_HOST_FOR_STREAM });
     tree = lpo_region_tree_create(t);
     all = lpo_critical_create(tree, NULL);
+    simulator = lpo_critical_simulator_create(tree);
     p = &all->paths.at[0];
     assert_int_equal(p->recorded_waits, 2);
     assert_int_equal(p->simulated_ns, 120 * US);
     less[1] = 10 * US;
-    assert_int_equal(lpo_critical_shorter(tree, 0, less), 10 * US);
+    assert_int_equal(lpo_critical_shorter(simulator, 0, less), 10 * US);
     less[1] = 45 * US; /* all of b: then a, which ends at 105, is the longest */
-    assert_int_equal(lpo_critical_shorter(tree, 0, less), 15 * US);
+    assert_int_equal(lpo_critical_shorter(simulator, 0, less), 15 * US);
     less[0] = 100 * US; /* and a: then the call, which begins at 30, takes 48 to return */
-    assert_int_equal(lpo_critical_shorter(tree, 0, less), 42 * US);
+    assert_int_equal(lpo_critical_shorter(simulator, 0, less), 42 * US);
     /* c 10, unexplained 50, b 45, its launch at 15: nothing of a */
     assert_int_equal(p->parts.ns[LPO_PATH_COMPUTE], 55 * US);
     assert_int_equal(p->parts.ns[LPO_PATH_UNEXPLAINED], 50 * US);

@@ -359,18 +359,42 @@ struct lpo_critical *lpo_critical_create(const struct lpo_region_tree *tree,
     return out;
 }
 
-int64_t lpo_critical_shorter(const struct lpo_region_tree *tree, uint16_t process,
+struct lpo_critical_simulator {
+    const struct lpo_region_tree *tree;
+    struct critical_rows rows;
+    bool too_large; /* then there are no rows */
+};
+
+struct lpo_critical_simulator *lpo_critical_simulator_create(const struct lpo_region_tree *tree)
+{
+    struct lpo_critical_simulator *s = lpo_xcalloc(1, sizeof *s);
+
+    s->tree = tree;
+    s->too_large = is_too_large(tree->trace);
+    if (!s->too_large)
+        lpo_critical_rows_find(&s->rows, tree->trace);
+    return s;
+}
+
+void lpo_critical_simulator_destroy(struct lpo_critical_simulator *s)
+{
+    if (!s)
+        return;
+    if (!s->too_large)
+        lpo_critical_rows_free(&s->rows);
+    free(s);
+}
+
+int64_t lpo_critical_shorter(struct lpo_critical_simulator *s, uint16_t process,
                              const int64_t *less_ns)
 {
     struct critical_change change = { .kind = CRITICAL_SHORTER, .less_ns = less_ns };
-    struct critical_rows rows;
     struct critical_input in;
     int64_t saved_ns = 0;
 
-    if (is_too_large(tree->trace))
+    if (s->too_large)
         return 0;
-    lpo_critical_rows_find(&rows, tree->trace);
-    in = input_of(tree, &rows, process);
+    in = input_of(s->tree, &s->rows, process);
     if (in.nops) {
         struct critical_graph g;
 
@@ -378,7 +402,6 @@ int64_t lpo_critical_shorter(const struct lpo_region_tree *tree, uint16_t proces
         saved_ns = lpo_critical_simulate(&g, &in, &change, 1) - change.removed_ns;
         lpo_critical_graph_free(&g);
     }
-    lpo_critical_rows_free(&rows);
     return saved_ns;
 }
 

@@ -182,16 +182,35 @@ static void run_rules(struct lpo_findings_work *w)
         size_t before = w->out->all.len;
 
         rules[i](w);
+        for (size_t k = before; k < w->out->all.len; k++) /* after the evidence of its rule */
+            if (w->out->all.at[k].shorter_ns)
+                lpo_findings_fact(&w->out->all.at[k], LPO_FACT_SHORTER_NS,
+                                  (double)w->out->all.at[k].shorter_ns);
         if (w->out->all.len > before && rules[i] != lpo_findings_slow_rank)
             found[count++] = rules[i]; /* cppcheck-suppress legacyUninitvar */
     }
     lpo_findings_others(w, found, count);
 }
 
+/* Of all devices at once: who launched what for the first time is found in one pass. */
+static void find_new_kernels(const struct lpo_trace *t, const lpo_findings_gaps *gaps,
+                             lpo_wall_rows *out)
+{
+    lpo_wall_late_gaps late = { 0 };
+
+    for (size_t i = 0; i < gaps->len; i++)
+        if (gaps->at[i].ns > LPO_WALL_LATE_NS && gaps->at[i].blocked_in == LPO_NONE)
+            lpo_vec_push(&late, ((struct lpo_wall_late_gap){ gaps->at[i].ns, gaps->at[i].op }));
+    lpo_wall_new_kernels(t, &late, out);
+    lpo_vec_free(&late);
+}
+
 static void find(struct lpo_findings_work *w)
 {
     struct lpo_wall_order order;
     lpo_findings_gaps gaps = { 0 };
+    lpo_wall_rows new_kernels = { 0 };
+    LPO_AUTO(lpo_critical_simulator) simulator = NULL;
     struct gaps_of to = { w->trace, &gaps, w->out };
 
     w->critical = &w->wall->devices.at[0]; /* the longest span */
@@ -204,12 +223,18 @@ static void find(struct lpo_findings_work *w)
     lpo_wall_each_gap(w->a->tree, w->aside, collect_gap, &to);
     w->order = &order;
     w->gaps = &gaps;
+    find_new_kernels(w->trace, &gaps, &new_kernels);
+    w->new_kernels = &new_kernels;
+    w->simulator = &simulator;
     lpo_findings_slack_find(w);
     lpo_findings_first_calls(w, &w->out->first);
     run_rules(w);
     lpo_findings_slack_free(&w->slack);
-    w->gaps = NULL; /* both live in this frame */
+    w->gaps = NULL; /* these live in this frame */
+    w->new_kernels = NULL;
+    w->simulator = NULL;
     w->order = NULL;
+    lpo_vec_free(&new_kernels);
     lpo_vec_free(&gaps);
     lpo_wall_order_free(&order);
 }

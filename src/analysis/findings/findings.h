@@ -83,6 +83,7 @@ enum lpo_fact {
     LPO_FACT_KERNEL,       /* name: the kernel with most of that time; value: its time */
     LPO_FACT_EXPOSED_NS,   /* communication or copies that nothing covered */
     LPO_FACT_SIMULATED_NS, /* what the program would end sooner without them: less than that */
+    LPO_FACT_SHORTER_NS,   /* what kernels could take less; the saving was simulated with that */
     LPO_FACT_BYTES_TO_DEVICE,
     LPO_FACT_BYTES_TO_HOST,
     LPO_FACT_BYTES_ON_DEVICE,
@@ -175,6 +176,9 @@ struct lpo_finding {
     uint32_t name;     /* of the trace: the call; LPO_NONE: none */
     struct lpo_evidence evidence[LPO_MOST_EVIDENCE];
     size_t nevidence;
+    /* What its kernels could take less, where the saving is what a simulation made of that: the
+     * program waits for its host. 0: nothing was simulated. */
+    int64_t shorter_ns;
     LPO_VEC(struct lpo_finding_other) others; /* longest span first */
 };
 

@@ -9,6 +9,7 @@
 #include "region/thread_rows.h"
 #include "region/tree.h"
 #include "util/map.h"
+#include "util/search.h"
 #include "util/str.h"
 #include "util/xmalloc.h"
 
@@ -41,12 +42,11 @@ struct frame_sums {
 
 struct sorter {
     struct lpo_findings_work *w;
-    uint32_t *before; /* per GPU operation that ends a gap: the operation before it */
-    lpo_findings_gaps gaps;
+    lpo_findings_gaps gaps; /* of the device, in order of time until they are in buckets */
+    uint32_t *before;       /* per gap: the operation that ended last before it */
     LPO_VEC(struct bucket) buckets;
     struct lpo_map_pair bucket_rows; /* by kind and call: a trace may have a name for each call */
     struct frame_sums operators, python;
-    lpo_wall_rows new_kernels;
     uint64_t new_gaps; /* that were put into a bucket because of one */
 };
 
@@ -94,7 +94,7 @@ static bool waits(const struct lpo_trace *t, const struct lpo_findings_gap *g)
 
 static bool is_ping_pong(const struct sorter *s, const struct lpo_findings_gap *g)
 {
-    return is_small_result(s->w->trace, s->before[g->op]) && waits(s->w->trace, g);
+    return is_small_result(s->w->trace, s->before[g - s->gaps.at]) && waits(s->w->trace, g);
 }
 
 /* The part of a gap in a first visit; 0 where that is less than nine tenths of it: the operation
@@ -160,7 +160,7 @@ static void choose(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong,
     } else if (name != LPO_NONE) {
         *kind = LPO_FINDING_BLOCKED;
         *call = name;
-    } else if (lpo_wall_is_new_kernel(&s->new_kernels, g->op)) {
+    } else if (lpo_wall_is_new_kernel(s->w->new_kernels, g->op)) {
         *kind = LPO_FINDING_FIRST_CALLS;
         s->new_gaps++;
     } else {
@@ -240,27 +240,33 @@ static void sort_into_buckets(struct sorter *s)
     lpo_vec_free(&in_first);
 }
 
-/* The operation that ended last before each gap of the critical device. */
-static uint32_t *find_before(const struct lpo_findings_work *w)
+static int64_t gap_end(const struct sorter *s, size_t gap)
 {
-    const struct lpo_trace *t = w->trace;
-    const struct lpo_findings_slack *order = &w->slack;
-    uint32_t *before = lpo_xrealloc(NULL, t->gpu_ops.len + 1, sizeof *before), last = LPO_NONE;
-    int64_t end_ns = INT64_MIN;
+    return s->w->trace->gpu_ops.at[s->gaps.at[gap].op].start_ns;
+}
 
-    for (size_t i = 0; i < t->gpu_ops.len; i++)
-        before[i] = LPO_NONE;
-    for (size_t i = 0; i < order->count; i++) {
+/* One pass over the operations of the device: both are in order of time. */
+static void find_before(struct sorter *s)
+{
+    const struct lpo_trace *t = s->w->trace;
+    const struct lpo_findings_slack *order = &s->w->slack;
+    int64_t end_ns = INT64_MIN;
+    uint32_t last = LPO_NONE;
+    size_t gap = 0;
+
+    s->before = lpo_xrealloc(NULL, s->gaps.len + 1, sizeof *s->before);
+    for (size_t i = 0; i < order->count && gap < s->gaps.len; i++) {
         const struct lpo_gpu_op *op = &t->gpu_ops.at[order->rows[i]];
 
-        if (op->start_ns > end_ns)
-            before[order->rows[i]] = last;
+        if (gap_end(s, gap) <= op->start_ns)
+            s->before[gap++] = last;
         if (op->end_ns >= end_ns) {
             end_ns = op->end_ns;
             last = order->rows[i];
         }
     }
-    return before;
+    while (gap < s->gaps.len)
+        s->before[gap++] = LPO_NONE;
 }
 
 static uint32_t region_of(const struct lpo_findings_work *w, const struct lpo_findings_gap *g)
@@ -395,7 +401,8 @@ static void make(const struct sorter *s, uint32_t bucket)
     f->node = main_region(s, bucket);
     lpo_findings_fact(f, LPO_FACT_IDLE_NS, (double)b->ns);
     lpo_findings_fact(f, LPO_FACT_GAPS, (double)b->gaps);
-    lpo_findings_fact(f, LPO_FACT_LONGEST_NS, (double)b->longest_ns);
+    if (b->gaps > 1)
+        lpo_findings_fact(f, LPO_FACT_LONGEST_NS, (double)b->longest_ns);
     if (b->call != LPO_NONE)
         lpo_findings_fact_name(f, LPO_FACT_IN_CALL, 0, b->call);
     if (b->kind == LPO_FINDING_FIRST_CALLS)
@@ -418,21 +425,13 @@ static void make(const struct sorter *s, uint32_t bucket)
 static void take_gaps(struct sorter *s)
 {
     const lpo_findings_gaps *all = s->w->gaps;
+    const struct lpo_gpu_op *ops = s->w->trace->gpu_ops.at;
+    uint16_t device = s->w->critical->device;
+    size_t low = 0, high = all->len;
 
-    for (size_t i = 0; i < all->len; i++)
-        if (s->w->trace->gpu_ops.at[all->at[i].op].device == s->w->critical->device)
-            lpo_vec_push(&s->gaps, all->at[i]);
-}
-
-static void find_new_kernels(struct sorter *s)
-{
-    lpo_wall_late_gaps late = { 0 };
-
-    for (size_t i = 0; i < s->gaps.len; i++)
-        if (s->gaps.at[i].ns > LPO_WALL_LATE_NS && s->gaps.at[i].blocked_in == LPO_NONE)
-            lpo_vec_push(&late, ((struct lpo_wall_late_gap){ s->gaps.at[i].ns, s->gaps.at[i].op }));
-    lpo_wall_new_kernels(s->w->trace, &late, &s->new_kernels);
-    lpo_vec_free(&late);
+    lpo_search(low, high, i, ops[all->at[i].op].device < device);
+    for (; low < all->len && ops[all->at[low].op].device == device; low++)
+        lpo_vec_push(&s->gaps, all->at[low]);
 }
 
 static void make_all(struct sorter *s)
@@ -453,9 +452,8 @@ void lpo_findings_idle(struct lpo_findings_work *w)
 
     if (!w->critical->idle_ns)
         return;
-    s.before = find_before(w);
     take_gaps(&s);
-    find_new_kernels(&s);
+    find_before(&s);
     sort_into_buckets(&s);
     free(s.before); /* the next step has the largest need of memory */
     if (!w->other) {
@@ -466,7 +464,6 @@ void lpo_findings_idle(struct lpo_findings_work *w)
     make_all(&s);
     frame_sums_free(&s.operators);
     frame_sums_free(&s.python);
-    lpo_vec_free(&s.new_kernels);
     lpo_vec_free(&s.buckets);
     lpo_map_pair_free(&s.bucket_rows);
     lpo_vec_free(&s.gaps);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The same finding on other devices: the rules run again with each of them in the place of the
  * critical one. What they could save there is evidence. The program ends with its last GPU, so it
- * is never added. */
+ * is never added. There may be hundreds: with `other` set, a rule looks only at what belongs to its
+ * device. */
 #include "analysis/findings/private.h"
-
-enum { MOST_DEVICES = 64 }; /* a rule may look at all operators of the host for each */
 
 static double fact_of(const struct lpo_finding *f, enum lpo_fact fact)
 {
@@ -82,20 +81,8 @@ static void add_facts(struct lpo_finding *f)
 
 void lpo_findings_others(struct lpo_findings_work *w, lpo_findings_rule *const *found, size_t count)
 {
-    size_t devices = w->wall->devices.len;
-
-    for (size_t i = 1; i < devices && count; i++) { /* row 0 is the critical one */
-        lpo_findings_rule *parts[2];
-        size_t n = 0;
-
-        for (size_t k = 0; k < count && n < 2; k++) /* these two cost nothing to look for */
-            if (found[k] == lpo_findings_communication || found[k] == lpo_findings_copies)
-                parts[n++] = found[k]; /* cppcheck-suppress legacyUninitvar */
-        if (devices <= MOST_DEVICES)
-            look_at(w, &w->wall->devices.at[i], found, count);
-        else
-            look_at(w, &w->wall->devices.at[i], parts, n);
-    }
+    for (size_t i = 1; i < w->wall->devices.len && count; i++) /* row 0 is the critical one */
+        look_at(w, &w->wall->devices.at[i], found, count);
     for (size_t i = 0; i < w->out->all.len; i++)
         add_facts(&w->out->all.at[i]);
 }

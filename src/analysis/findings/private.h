@@ -5,6 +5,7 @@
 
 #include "analysis/critical/critical.h"
 #include "analysis/findings/findings.h"
+#include "analysis/wall/new_kernels.h"
 #include "analysis/wall/wall.h"
 #include "trace/trace.h"
 
@@ -55,8 +56,10 @@ struct lpo_findings_work {
     const struct lpo_wall_device *critical; /* row of wall */
     const bool *aside;                      /* per place: what was set aside; NULL: nothing */
     const struct lpo_wall_order *order;
-    const lpo_findings_gaps *gaps;   /* of all devices, that of one together */
-    struct lpo_findings_slack slack; /* of the critical device */
+    const lpo_findings_gaps *gaps;    /* of all devices, in order of devices, then of time */
+    const lpo_wall_rows *new_kernels; /* of all devices: what ends gaps of first launches */
+    struct lpo_critical_simulator **simulator; /* NULL until the first device needs it */
+    struct lpo_findings_slack slack;           /* of the critical device */
     struct lpo_findings *out;
     int64_t waits_for_rank_ns; /* of exposed communication: counted by slow-rank */
     /* Another device takes the place of the critical one: only kinds and savings are asked for. */

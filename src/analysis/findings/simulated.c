@@ -83,5 +83,9 @@ int64_t lpo_findings_simulated_shorter(const struct lpo_findings_work *w, const 
 {
     const struct lpo_critical_path *p = path_of(w);
 
-    return p ? lpo_critical_shorter(w->a->tree, p->process, less_ns) : 0;
+    if (!p)
+        return 0;
+    if (!*w->simulator)
+        *w->simulator = lpo_critical_simulator_create(w->a->tree);
+    return lpo_critical_shorter(*w->simulator, p->process, less_ns);
 }

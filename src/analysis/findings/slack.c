@@ -9,6 +9,7 @@
 #include "region/classes.h"
 #include "region/thread_rows.h"
 #include "region/tree.h"
+#include "util/search.h"
 #include "util/xmalloc.h"
 
 static int64_t min64(int64_t a, int64_t b)
@@ -46,12 +47,13 @@ void lpo_findings_device_rows(const struct lpo_findings_work *w, size_t *from, s
     const struct lpo_trace *t = w->trace;
     const struct lpo_wall_order *o = w->order;
 
-    for (*from = 0; *from < o->count; *from = *to) {
-        *to = lpo_wall_order_device(o, t, *from);
-        if (t->gpu_ops.at[o->rows[*from]].device == w->critical->device)
-            return;
-    }
-    *to = *from;
+    size_t low = 0, high = o->count;
+
+    lpo_search(low, high, i, t->gpu_ops.at[o->rows[i]].device < w->critical->device);
+    *from = low;
+    high = o->count;
+    lpo_search(low, high, i, t->gpu_ops.at[o->rows[i]].device <= w->critical->device);
+    *to = low;
 }
 
 static bool stream_before(const void *ctx, uint32_t a, uint32_t b)
@@ -141,8 +143,6 @@ static struct lpo_finding *estimated(struct lpo_findings_work *w, enum lpo_findi
     return f;
 }
 
-enum { MOST_SIMULATED = 16 }; /* devices: each simulation reads the whole trace */
-
 /* Where all kernels together save less than they do one by one, those of one finding do too. What
  * earlier findings took is gone already. Too little is not worth a simulation. */
 static int64_t simulated(const struct lpo_findings_work *w, const int64_t *want, int64_t sum)
@@ -152,8 +152,6 @@ static int64_t simulated(const struct lpo_findings_work *w, const int64_t *want,
 
     if (!s->less_ns || sum < w->critical->span_ns / 50)
         return sum;
-    if (w->other && w->wall->devices.len > MOST_SIMULATED)
-        return 0;
     for (size_t i = 0; i < s->count; i++)
         s->less_ns[s->rows[i]] += min64(want[i], s->ns[i]);
     ns = lpo_findings_simulated_shorter(w, s->less_ns) - s->claimed_ns;
@@ -172,8 +170,10 @@ struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_fin
     for (size_t i = 0; i < s->count; i++)
         sum += min64(want[i], s->ns[i]);
     f = estimated(w, kind, min64(simulated(w, want, sum), s->most_ns - s->claimed_ns));
-    if (f)
+    if (f) {
         f->node = where(w, want);
+        f->shorter_ns = s->less_ns ? sum : 0;
+    }
     for (size_t i = 0; f && i < s->count; i++) {
         int64_t ns = min64(want[i], s->ns[i]);
 
@@ -189,7 +189,11 @@ struct lpo_finding *lpo_findings_claim_compute(struct lpo_findings_work *w,
 {
     int64_t most_ns = lpo_findings_simulated(w, LPO_PATH_COMPUTE, w->critical->compute_ns);
 
-    return estimated(w, kind, min64(saving_ns, most_ns - w->slack.claimed_ns));
+    struct lpo_finding *f = estimated(w, kind, min64(saving_ns, most_ns - w->slack.claimed_ns));
+
+    if (f)
+        f->shorter_ns = f->saving_ns < saving_ns ? saving_ns : 0;
+    return f;
 }
 
 void lpo_findings_slack_free(struct lpo_findings_slack *s)

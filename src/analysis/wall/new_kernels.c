@@ -168,7 +168,7 @@ static bool is_new(const struct candidate *c, const moments *firsts)
            any_first(firsts, c->launch.thread, c->launch.ns, c->launch.ns);
 }
 
-/* The longest gap, and the next one, before one kernel. */
+/* The longest gap, and the next one, before one kernel on one GPU. */
 struct longest {
     int64_t ns[2];
 };
@@ -182,7 +182,8 @@ static void drop_those_that_come_again(const struct lpo_trace *t, candidates *c)
     bool fresh;
 
     for (size_t i = 0; i < c->len; i++) {
-        uint32_t row = lpo_map_pair_put(&rows, t->gpu_ops.at[c->at[i].op].name, 0, &fresh);
+        const struct lpo_gpu_op *op = &t->gpu_ops.at[c->at[i].op];
+        uint32_t row = lpo_map_pair_put(&rows, op->name, op->device, &fresh);
         int64_t ns = c->at[i].gap_end_ns - c->at[i].gap_start_ns, *two;
 
         if (fresh)
@@ -193,7 +194,7 @@ static void drop_those_that_come_again(const struct lpo_trace *t, candidates *c)
     }
     for (size_t i = 0; i < c->len; i++) {
         const struct lpo_gpu_op *op = &t->gpu_ops.at[c->at[i].op];
-        const int64_t *two = all.at[lpo_map_pair_find(&rows, op->name, 0)].ns;
+        const int64_t *two = all.at[lpo_map_pair_find(&rows, op->name, op->device)].ns;
         int64_t ns = c->at[i].gap_end_ns - c->at[i].gap_start_ns;
 
         if (op->kind != LPO_KERNEL || (ns == two[0] ? two[1] : two[0]) < ns / 2)
