@@ -100,6 +100,7 @@ static void everything_has_its_words(void **state)
         assert_true(lpo_report_finding_evidence(&w, &f, 0, &out));
         assert_null(strstr(out.text, "%v"));
         assert_null(strstr(out.text, "%n"));
+        assert_null(strstr(out.text, "%s"));
         assert_true(out.value == 3);
     }
     for (int kind = 0; kind < LPO_CAUTION_KINDS; kind++) {
@@ -262,6 +263,78 @@ static void what_is_outside_stands_in_the_caution(void **state)
         "aten::mm, 10.0 % in gemm): mark those parts of the program too.");
 }
 
+/* What is all of a number that the reader has seen is said without it. */
+static void a_number_is_said_once(void **state)
+{
+    LPO_AUTO(lpo_trace) t = late_launch();
+    const uint32_t gemm = lpo_trace_name(t, "gemm"), op = lpo_trace_name(t, "aten::mm");
+    LPO_AUTO(lpo_analysis) a = lpo_analysis_of(t, NULL);
+    LPO_AUTO(lpo_arena) arena = lpo_arena_create();
+    struct lpo_source s = { .trace = t, .analysis = a };
+    struct lpo_finding_words w = { arena, &s, NULL };
+    const struct {
+        int64_t saving_ns;
+        struct lpo_evidence evidence[4];
+        const char *text;
+    } rows[] = {
+        { 17170000,
+          { { LPO_FACT_ALL_NS, 17170000, 0 },
+            { LPO_FACT_KERNEL, 17170000, gemm },
+            { LPO_FACT_EXPOSED_NS, 17170000, 0 } },
+          "all of it is gemm; none of it is hidden; " },
+        { 17170000, /* the same digits, not the same number */
+          { { LPO_FACT_ALL_NS, 17170003, 0 },
+            { LPO_FACT_KERNEL, 17170002, gemm },
+            { LPO_FACT_EXPOSED_NS, 17170000, 0 } },
+          "nearly all of it is gemm; next to none of it is hidden; " },
+        { 5000000,
+          { { LPO_FACT_ALL_NS, 17170000, 0 },
+            { LPO_FACT_KERNEL, 9000000, gemm },
+            { LPO_FACT_EXPOSED_NS, 5000000, 0 },
+            { LPO_FACT_SIMULATED_NS, 5000000, 0 } },
+          "17.17 ms in all; gemm took 9 ms of that; computing did not cover 5 ms of that; a "
+          "simulation of the trace without it ends 5 ms sooner: the program waits for other things "
+          "too; " },
+        { 5001000,
+          { { LPO_FACT_IDLE_NS, 5001000, 0 },
+            { LPO_FACT_GAPS, 2, 0 },
+            { LPO_FACT_LONGEST_NS, 5000999, 0 },
+            { LPO_FACT_IN_OPERATOR, 5001000, op } },
+          "the GPU was idle for 5.001 ms; gaps: 2; the longest gap took nearly all of it; for all "
+          "of "
+          "it the host was in aten::mm; " },
+        { 3000000,
+          { { LPO_FACT_GPU_NS, 8000000, 0 },
+            { LPO_FACT_KERNEL, 8000000, gemm },
+            { LPO_FACT_SHORTER_NS, 5000000, 0 } },
+          "GPU time 8 ms; all of it is gemm; these kernels would take 5 ms less, but a simulation "
+          "of the trace with that ends only 3 ms sooner: the program waits for other things "
+          "too; " },
+        { 5000000,
+          { { LPO_FACT_OTHER_GPUS, 2, 0 },
+            { LPO_FACT_OTHER_MIN_NS, 7000000, 0 },
+            { LPO_FACT_OTHER_MAX_NS, 7000000, 0 } },
+          "other GPUs with the same: 2; there 7 ms each; " },
+        { 5000000,
+          { { LPO_FACT_GPU_NS, 8000000, 0 }, { LPO_FACT_SHORTER_NS, 5000000, 0 } },
+          "GPU time 8 ms; a simulation of the trace with these kernels shorter ends as much "
+          "sooner; " },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct lpo_finding f = { .saving_ns = rows[i].saving_ns };
+        struct lpo_finding_fact fact;
+        LPO_STR text = { 0 };
+
+        for (; f.nevidence < 4 && rows[i].evidence[f.nevidence].value > 0; f.nevidence++)
+            f.evidence[f.nevidence] = rows[i].evidence[f.nevidence];
+        for (size_t k = 0; lpo_report_finding_evidence(&w, &f, k, &fact); k++)
+            lpo_str_addf(&text, "%s; ", fact.text);
+        assert_string_equal(lpo_str_text(&text), rows[i].text);
+    }
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -271,6 +344,7 @@ int main(void)
     UNIT_TEST(&u, everything_has_its_words);
     UNIT_TEST(&u, pinned_memory_only_where_it_is_known_to_help);
     UNIT_TEST(&u, advice_fits_the_facts);
+    UNIT_TEST(&u, a_number_is_said_once);
     UNIT_TEST(&u, what_is_not_known_is_not_denied);
     UNIT_TEST(&u, why_idle_time_is_unknown);
     UNIT_TEST(&u, idle_although_launched_is_said);

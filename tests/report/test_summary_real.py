@@ -65,7 +65,7 @@ class RealTraces(Summary):
         """The kernel that ends the gap was launched 238 us before the call began: to wait later would save nothing."""
         self.of_shared("kineto/mi300_sglang_qwen3-8b_decode_graph.json.gz")
         first = self.found["findings"][0]
-        self.assertIn("for 463.3 ms of it the next work had been launched before that call began", [e["text"] for e in first["evidence"]])
+        self.assertIn("for nearly all of it the next work had been launched before that call began", [e["text"] for e in first["evidence"]])
         self.assertIn("The call waits for the same thing as the GPU, and that is not in this trace", first["advice"])
         self.assertNotIn("Wait later", first["advice"])
 

@@ -23,21 +23,33 @@ static const char *const unit_names[] = {
     [REASONS] = "reasons", [WAVES] = "waves", [LIMITER] = NULL
 };
 
-/* %v is the value with its unit, %n the name. NULL: the title has it already. */
+enum { SAVING = LPO_FACTS };
+
+/* %v is the value with its unit, %n the name, %s the whole. NULL: the title has it already.
+ * `whole` is said in its place where it would repeat a number, because the value is printed like
+ * that of fact `of`, or like the saving: %a is "all", or "nearly all" where only the printed digits
+ * are the same, %0 "none" or "next to none". Empty: nothing is said then. */
 static const struct {
     const char *text;
     enum unit unit;
+    const char *whole; /* NULL: the number is said in any case */
+    int of;            /* enum lpo_fact, or SAVING */
 } facts[LPO_FACTS] = {
     [LPO_FACT_IDLE_NS] = { "the GPU was idle for %v", NS },
     [LPO_FACT_GAPS] = { "gaps: %v", COUNT },
-    [LPO_FACT_LONGEST_NS] = { "the longest gap took %v", NS },
+    [LPO_FACT_LONGEST_NS] = { "the longest gap took %v", NS, "the longest gap took %a of it" },
     [LPO_FACT_IN_CALL] = { NULL, NONE },
-    [LPO_FACT_IN_OPERATOR] = { "for %v of it the host was in %n", NS },
-    [LPO_FACT_IN_PYTHON] = { "for %v of it the host was at %n", NS },
-    [LPO_FACT_IN_FRAMEWORK] = { "for %v of it the host was in operators of the framework", NS },
+    [LPO_FACT_IN_OPERATOR] = { "for %v of it the host was in %n", NS,
+                               "for %a of it the host was in %n" },
+    [LPO_FACT_IN_PYTHON] = { "for %v of it the host was at %n", NS,
+                             "for %a of it the host was at %n" },
+    [LPO_FACT_IN_FRAMEWORK] = { "for %v of it the host was in operators of the framework", NS,
+                                "for %a of it the host was in operators of the framework" },
     [LPO_FACT_LAUNCHED_NS] = { "for %v of it the next work had been launched before that call "
                                "began",
-                               NS },
+                               NS,
+                               "for %a of it the next work had been launched before that call "
+                               "began" },
     [LPO_FACT_CALLED_ONCE] = { "that region was called once, so what only a first call costs is in "
                                "it",
                                NONE },
@@ -46,14 +58,22 @@ static const struct {
                              NONE },
     [LPO_FACT_GRAPHS] = { "kernels that came from CUDA graphs already: %v", COUNT },
     [LPO_FACT_HIDES_NS] = { "all computing takes %v, too short to hide all of it", NS },
-    [LPO_FACT_EXPOSED_NS] = { "computing did not cover %v of that", NS },
+    [LPO_FACT_EXPOSED_NS] = { "computing did not cover %v of that", NS, "%0 of it is hidden",
+                              LPO_FACT_ALL_NS },
     [LPO_FACT_SIMULATED_NS] = { "a simulation of the trace without it ends %v sooner: the program "
                                 "waits for other things too",
                                 NS },
+    [LPO_FACT_SHORTER_NS] = { "these kernels would take %v less, but a simulation of the trace "
+                              "with that ends only %s sooner: the program waits for other things "
+                              "too",
+                              NS,
+                              "a simulation of the trace with these kernels shorter ends as much "
+                              "sooner",
+                              SAVING },
     [LPO_FACT_FEW_RANKS] = { "ranks that were recorded: %v, so waiting for the others is in it",
                              COUNT },
-    [LPO_FACT_ALL_NS] = { "%v in all", NS },
-    [LPO_FACT_KERNEL] = { "%n took %v of that", NS },
+    [LPO_FACT_ALL_NS] = { "%v in all", NS, "", SAVING },
+    [LPO_FACT_KERNEL] = { "%n took %v of that", NS, "%a of it is %n", LPO_FACT_ALL_NS },
     [LPO_FACT_SM] = { "the SMs were used to %v of their peak", SHARE },
     [LPO_FACT_DRAM] = { "the memory was used to %v of its peak", SHARE },
     [LPO_FACT_OCCUPANCY] = { "achieved occupancy %v", SHARE },
@@ -66,7 +86,8 @@ static const struct {
     [LPO_FACT_RATE_TO_HOST] = { "copies to the host ran at %v", RATE },
     [LPO_FACT_RATE_ON_DEVICE] = { "copies from GPU memory to GPU memory ran at %v", RATE },
     [LPO_FACT_PAGEABLE_NS] = { "copies from or to host memory that is not pinned took %v of that",
-                               NS },
+                               NS, "%a of it is from or to host memory that is not pinned",
+                               LPO_FACT_EXPOSED_NS },
     [LPO_FACT_PINNED_RATE] = { "pinned copies in this trace ran at %v", RATE },
     [LPO_FACT_LINK_RATE] = { "pinned copies usually reach %v on such a GPU", RATE },
     [LPO_FACT_PINNED_SAVES_NS] = { "at that rate pinned memory would save about %v", NS },
@@ -111,8 +132,8 @@ static const struct {
     [LPO_FACT_RANKS_NS] = { "half of them compute for %v or less", NS },
     [LPO_FACT_OTHER_GPUS] = { "other GPUs with the same: %v", COUNT },
     [LPO_FACT_OTHER_NS] = { "there %v", NS },
-    [LPO_FACT_OTHER_MIN_NS] = { "there at least %v", NS },
-    [LPO_FACT_OTHER_MAX_NS] = { "there at most %v", NS },
+    [LPO_FACT_OTHER_MIN_NS] = { "there at least %v", NS, "there %v each", LPO_FACT_OTHER_MAX_NS },
+    [LPO_FACT_OTHER_MAX_NS] = { "there at most %v", NS, "", LPO_FACT_OTHER_MIN_NS },
     [LPO_FACT_SHARE] = { "%v", SHARE },
     [LPO_FACT_OUTSIDE_OPERATOR] = { "%v under %n", SHARE },
     [LPO_FACT_OUTSIDE_KERNEL] = { "%v in %n", SHARE },
@@ -183,11 +204,12 @@ static bool is_kernel(enum lpo_fact fact)
            fact == LPO_FACT_SEQUENCE || fact == LPO_FACT_MAIN_RUN;
 }
 
-const char *lpo_report_finding_fact(const struct lpo_finding_words *w, const struct lpo_evidence *e)
+static const char *fill(const struct lpo_finding_words *w, const struct lpo_evidence *e,
+                        const char *text, double whole)
 {
     LPO_STR s = { 0 };
 
-    for (const char *at = facts[e->fact].text; *at; at++) {
+    for (const char *at = text; *at; at++) {
         if (at[0] == '%' && at[1] == 'v')
             add_value(&s, facts[e->fact].unit, e->value);
         else if (at[0] == '%' && at[1] == 'n')
@@ -195,6 +217,12 @@ const char *lpo_report_finding_fact(const struct lpo_finding_words *w, const str
                          is_kernel(e->fact)
                              ? lpo_region_cells_shown_name(w->s->analysis->cells, e->name)
                              : lpo_trace_text(w->s->analysis->trace, e->name));
+        else if (at[0] == '%' && at[1] == 's')
+            add_value(&s, NS, whole);
+        else if (at[0] == '%' && at[1] == 'a')
+            lpo_str_add(&s, e->value == whole ? "all" : "nearly all");
+        else if (at[0] == '%' && at[1] == '0')
+            lpo_str_add(&s, e->value == whole ? "none" : "next to none");
         else {
             lpo_str_addn(&s, at, 1);
             continue;
@@ -204,15 +232,53 @@ const char *lpo_report_finding_fact(const struct lpo_finding_words *w, const str
     return lpo_arena_strdup(w->arena, lpo_str_text(&s));
 }
 
+const char *lpo_report_finding_fact(const struct lpo_finding_words *w, const struct lpo_evidence *e)
+{
+    return fill(w, e, facts[e->fact].text, 0);
+}
+
+/* The number that a fact is a part of, and that the reader has seen already: another fact where
+ * there is one, else the saving. */
+static double whole_of(const struct lpo_finding *f, enum lpo_fact fact)
+{
+    for (size_t i = 0; i < f->nevidence; i++)
+        if ((int)f->evidence[i].fact == facts[fact].of ||
+            (fact == LPO_FACT_KERNEL && f->evidence[i].fact == LPO_FACT_GPU_NS))
+            return f->evidence[i].value;
+    return (double)f->saving_ns;
+}
+
+/* NULL: nothing is to be said. */
+static const char *text_of(const struct lpo_finding_words *w, const struct lpo_finding *f,
+                           const struct lpo_evidence *e)
+{
+    const char *whole = facts[e->fact].whole;
+    LPO_STR part_text = { 0 };
+    LPO_STR whole_text = { 0 };
+    double ns;
+
+    if (!facts[e->fact].text)
+        return NULL;
+    if (!whole)
+        return lpo_report_finding_fact(w, e);
+    ns = whole_of(f, e->fact);
+    add_value(&part_text, NS, e->value);
+    add_value(&whole_text, NS, ns);
+    if (!lpo_streq(lpo_str_text(&part_text), lpo_str_text(&whole_text)))
+        return fill(w, e, facts[e->fact].text, ns);
+    return *whole ? fill(w, e, whole, ns) : NULL;
+}
+
 bool lpo_report_finding_evidence(const struct lpo_finding_words *w, const struct lpo_finding *f,
                                  size_t i, struct lpo_finding_fact *out)
 {
     for (size_t k = 0; k < f->nevidence; k++) {
         const struct lpo_evidence *e = &f->evidence[k];
+        const char *text = text_of(w, f, e);
 
-        if (!facts[e->fact].text || i-- > 0)
+        if (!text || i-- > 0)
             continue;
-        out->text = lpo_report_finding_fact(w, e);
+        out->text = text;
         out->value = e->value;
         out->unit = unit_names[facts[e->fact].unit];
         return true;
