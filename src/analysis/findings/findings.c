@@ -29,6 +29,7 @@ static const char *const ids[LPO_FINDING_KINDS] = {
     [LPO_FINDING_PING_PONG] = "ping-pong",
     [LPO_FINDING_ALLOCATOR] = "allocator",
     [LPO_FINDING_FIRST_CALLS] = "first-calls",
+    [LPO_FINDING_MESSAGES] = "small-collectives",
     [LPO_FINDING_COMMUNICATION] = "exposed-communication",
     [LPO_FINDING_COPIES] = "exposed-copies",
     [LPO_FINDING_ATTENTION] = "unfused-attention",

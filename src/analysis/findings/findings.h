@@ -34,6 +34,7 @@ enum lpo_finding_kind {
     LPO_FINDING_PING_PONG,     /* small results fetched by the host, again and again */
     LPO_FINDING_ALLOCATOR,     /* memory was allocated or freed meanwhile */
     LPO_FINDING_FIRST_CALLS,   /* code was loaded or built, or a region ran for the first time */
+    LPO_FINDING_MESSAGES,      /* many small collectives one after another */
     LPO_FINDING_COMMUNICATION, /* nothing was computed meanwhile */
     LPO_FINDING_COPIES,        /* nothing was computed and nothing was sent meanwhile */
     LPO_FINDING_ATTENTION,     /* scores go through memory between two products */
@@ -84,6 +85,11 @@ enum lpo_fact {
     LPO_FACT_EXPOSED_NS,   /* communication or copies that nothing covered */
     LPO_FACT_SIMULATED_NS, /* what the program would end sooner without them: less than that */
     LPO_FACT_SHORTER_NS,   /* what kernels could take less; the saving was simulated with that */
+    LPO_FACT_MESSAGES,     /* small collectives one after another */
+    LPO_FACT_MESSAGES_IN_STEP,
+    LPO_FACT_MESSAGE_BYTES, /* half of them send no more */
+    LPO_FACT_MESSAGE_NS,    /* half of them take no longer */
+    LPO_FACT_MESSAGES_NS,   /* from the first to the last of each row, of all rows together */
     LPO_FACT_BYTES_TO_DEVICE,
     LPO_FACT_BYTES_TO_HOST,
     LPO_FACT_BYTES_ON_DEVICE,

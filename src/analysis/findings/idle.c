@@ -47,6 +47,7 @@ struct sorter {
     LPO_VEC(struct bucket) buckets;
     struct lpo_map_pair bucket_rows; /* by kind and call: a trace may have a name for each call */
     struct frame_sums operators, python;
+    struct lpo_findings_messages messages;
     uint64_t new_gaps; /* that were put into a bucket because of one */
 };
 
@@ -163,6 +164,9 @@ static void choose(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong,
     } else if (lpo_wall_is_new_kernel(s->w->new_kernels, g->op)) {
         *kind = LPO_FINDING_FIRST_CALLS;
         s->new_gaps++;
+    } else if (lpo_findings_messages_around(&s->messages, lpo_findings_gap_start(s->w->trace, g),
+                                            lpo_findings_gap_start(s->w->trace, g) + g->ns)) {
+        *kind = LPO_FINDING_MESSAGES;
     } else {
         *kind = g->ns <= SHORT_GAP_NS ? LPO_FINDING_LAUNCH_BOUND : LPO_FINDING_HOST_WORK;
     }
@@ -399,6 +403,8 @@ static void make(const struct sorter *s, uint32_t bucket)
     if (s->w->other)
         return;
     f->node = main_region(s, bucket);
+    if (b->kind == LPO_FINDING_MESSAGES) /* before the gaps: they are what the others follow from */
+        lpo_findings_messages_facts(&s->messages, f);
     lpo_findings_fact(f, LPO_FACT_IDLE_NS, (double)b->ns);
     lpo_findings_fact(f, LPO_FACT_GAPS, (double)b->gaps);
     if (b->gaps > 1)
@@ -454,6 +460,7 @@ void lpo_findings_idle(struct lpo_findings_work *w)
         return;
     take_gaps(&s);
     find_before(&s);
+    lpo_findings_messages_find(w, &s.messages);
     sort_into_buckets(&s);
     free(s.before); /* the next step has the largest need of memory */
     if (!w->other) {
@@ -464,6 +471,7 @@ void lpo_findings_idle(struct lpo_findings_work *w)
     make_all(&s);
     frame_sums_free(&s.operators);
     frame_sums_free(&s.python);
+    lpo_findings_messages_free(&s.messages);
     lpo_vec_free(&s.buckets);
     lpo_map_pair_free(&s.bucket_rows);
     lpo_vec_free(&s.gaps);

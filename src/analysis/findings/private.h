@@ -140,6 +140,28 @@ static inline int64_t lpo_findings_gap_start(const struct lpo_trace *t,
     return t->gpu_ops.at[g->op].start_ns - g->ns;
 }
 
+/* On the clock of a device. */
+struct lpo_findings_stretch {
+    int64_t start_ns, end_ns;
+};
+
+/* Many small collectives of the critical device, one after another. */
+struct lpo_findings_messages {
+    LPO_VEC(struct lpo_findings_stretch) rows; /* from the first to the last of each row */
+    uint64_t count;                            /* of collectives; 0: there are none */
+    int64_t rows_ns;
+    double in_step;             /* 0: not known */
+    double half_ns, half_bytes; /* half of them have no more; bytes: -1: not known */
+};
+
+void lpo_findings_messages_find(const struct lpo_findings_work *w,
+                                struct lpo_findings_messages *out);
+/* Does one row last from `start_ns` to `end_ns`? */
+bool lpo_findings_messages_around(const struct lpo_findings_messages *m, int64_t start_ns,
+                                  int64_t end_ns);
+void lpo_findings_messages_facts(const struct lpo_findings_messages *m, struct lpo_finding *f);
+void lpo_findings_messages_free(struct lpo_findings_messages *m);
+
 typedef void lpo_findings_frame_fn(void *ctx, const struct lpo_findings_gap *g, uint32_t name);
 
 /* Puts gaps that are in order of time by the thread that launched what ended them; within a thread

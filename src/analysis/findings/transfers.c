@@ -111,6 +111,19 @@ static bool others_are_missing(const struct lpo_findings_work *w)
     return recorded == 1 || recorded < w->trace->ranks / 2;
 }
 
+/* Where the idle time between them is a finding, that one has said it. */
+static void add_messages(const struct lpo_findings_work *w, struct lpo_finding *f)
+{
+    struct lpo_findings_messages m;
+
+    for (size_t i = 0; i < w->out->all.len; i++)
+        if (w->out->all.at[i].kind == LPO_FINDING_MESSAGES)
+            return;
+    lpo_findings_messages_find(w, &m);
+    lpo_findings_messages_facts(&m, f);
+    lpo_findings_messages_free(&m);
+}
+
 void lpo_findings_communication(struct lpo_findings_work *w)
 {
     int64_t exposed_ns = communication(w->critical);
@@ -120,6 +133,7 @@ void lpo_findings_communication(struct lpo_findings_work *w)
 
     if (!f || w->other)
         return;
+    add_messages(w, f);
     if (others_are_missing(w))
         lpo_findings_fact(f, LPO_FACT_FEW_RANKS, (double)w->wall->devices.len);
     add_all(w, f, false);

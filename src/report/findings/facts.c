@@ -70,6 +70,11 @@ static const struct {
                               "a simulation of the trace with these kernels shorter ends as much "
                               "sooner",
                               SAVING },
+    [LPO_FACT_MESSAGES] = { "small collectives one after another: %v", COUNT },
+    [LPO_FACT_MESSAGES_IN_STEP] = { "in a step: %v", COUNT },
+    [LPO_FACT_MESSAGE_BYTES] = { "half of them send %v or less", BYTES },
+    [LPO_FACT_MESSAGE_NS] = { "half of them take %v or less", NS },
+    [LPO_FACT_MESSAGES_NS] = { "from the first to the last of a row %v pass in all", NS },
     [LPO_FACT_FEW_RANKS] = { "ranks that were recorded: %v, so waiting for the others is in it",
                              COUNT },
     [LPO_FACT_ALL_NS] = { "%v in all", NS, "", SAVING },

@@ -39,6 +39,7 @@ static const struct {
     [LPO_FINDING_FIRST_CALLS] = { "First calls cost time that later calls do not",
                                   "Warm up before measuring; for start-up time, load modules early "
                                   "and keep compiled and tuned kernels in a cache." },
+    [LPO_FINDING_MESSAGES] = { "The GPU waits for the host between small collectives", NULL },
     [LPO_FINDING_COMMUNICATION] = { "Communication is exposed: nothing is computed meanwhile",
                                     "Overlap it with computing (another stream, buckets, an order "
                                     "that starts it earlier), or send less." },
@@ -136,6 +137,15 @@ static const char *const fuse_attention[FRAMEWORKS] = {
     [NO_FRAMEWORK] = "Use a fused kernel: FlashAttention, or the attention of cuDNN.",
 };
 
+static const char *const merge[FRAMEWORKS] = {
+    [TORCH] = "Merge them into larger messages: larger buckets (bucket_cap_mb of "
+              "DistributedDataParallel), or one collective for many tensors.",
+    [JAX] = "Merge them into larger messages: a higher "
+            "xla_gpu_all_reduce_combine_threshold_bytes in XLA_FLAGS, or one collective for many "
+            "arrays.",
+    [NO_FRAMEWORK] = "Merge them into larger messages: one collective for many tensors.",
+};
+
 static bool any_name(const struct lpo_trace *t, const char *a, const char *b)
 {
     for (uint32_t i = 0; i < lpo_trace_name_count(t) && i < MOST_NAMES; i++)
@@ -202,6 +212,8 @@ static const char *special_advice(const struct lpo_finding_words *w, const struc
     switch (e->fact) {
     case LPO_FACT_LIMITER:
         return e->value < LPO_LIMITERS ? limiter_advice[(int)e->value] : NULL;
+    case LPO_FACT_MESSAGES:
+        return merge[framework_of(w)];
     case LPO_FACT_FEW_RANKS:
         return has_fact(f, LPO_FACT_HIDES_NS)
                    ? "Look at traces of the other ranks too: they show how much of it is waiting. "
@@ -263,6 +275,8 @@ const char *lpo_report_finding_advice(const struct lpo_finding_words *w,
         return launch_less[framework_of(w)];
     if (f->kind == LPO_FINDING_SMALL_KERNELS || f->kind == LPO_FINDING_UNFUSED)
         return fuse[framework_of(w)];
+    if (f->kind == LPO_FINDING_MESSAGES)
+        return merge[framework_of(w)];
     if (f->kind == LPO_FINDING_ATTENTION)
         return fuse_attention[framework_of(w)];
     return words[f->kind].advice;
