@@ -15,7 +15,10 @@
 #include "util/path.h"
 #include "util/str.h"
 
-enum { ANSWER_S = 5 }; /* a program that is stopped does not answer */
+enum {
+    ANSWER_S = 5, /* a program that is stopped does not answer */
+    TRIES = 3,    /* a collector hangs up on who connects and says nothing for 200 ms */
+};
 
 /* A connected socket; -1: nobody listens there any more. */
 static int connect_to(int folder, const char *name)
@@ -60,23 +63,26 @@ static void take_line(struct lpo_arena *a, struct lpo_control_answer *out, const
             *counts[i].at = strtoull(value, NULL, 10);
 }
 
-static void ask(struct lpo_arena *a, int fd, const char *request, struct lpo_control_answer *out)
+/* False: it hung up without an answer, and did nothing. On a busy machine we may have been late. */
+static bool ask(struct lpo_arena *a, int fd, const char *request, struct lpo_control_answer *out)
 {
     char reply[LPO_CONTROL_REPLY_MAX + 1], *save = NULL;
     size_t len = 0;
+    bool silent;
     ssize_t n = send(fd, request, strlen(request), MSG_NOSIGNAL);
 
     while (n > 0 && len < sizeof reply - 1 &&
            (n = recv(fd, reply + len, sizeof reply - 1 - len, 0)) > 0)
         len += (size_t)n;
+    silent = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
     reply[len] = 0;
     out->pid = -1;
     for (char *line = strtok_r(reply, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
         take_line(a, out, line);
     if (out->pid < 0)
-        out->error = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
-                         ? "the program does not answer: it may be stopped"
-                         : "refused: the program runs as another user";
+        out->error = silent ? "the program does not answer: it may be stopped"
+                            : "refused: the program runs as another user";
+    return silent || len;
 }
 
 static int by_name(const void *x, const void *y)
@@ -124,13 +130,19 @@ static void ask_folder(struct lpo_arena *a, const char *dir, const char *request
     int folder = names.len ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
     for (size_t i = 0; folder >= 0 && i < names.len && out->len < LPO_CONTROL_MOST; i++) {
-        int fd = connect_to(folder, names.at[i]);
+        bool done = false, listens = false;
 
-        if (fd < 0)
-            continue;
-        out->at[out->len] = (struct lpo_control_answer){ .name = names.at[i] };
-        ask(a, fd, request, &out->at[out->len++]);
-        close(fd);
+        for (int k = 0; k < TRIES && !done; k++) {
+            int fd = connect_to(folder, names.at[i]);
+
+            if (fd < 0)
+                break;
+            listens = true;
+            out->at[out->len] = (struct lpo_control_answer){ .name = names.at[i] };
+            done = ask(a, fd, request, &out->at[out->len]);
+            close(fd);
+        }
+        out->len += listens;
     }
     if (folder >= 0)
         close(folder);

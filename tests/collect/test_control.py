@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -181,8 +182,8 @@ class Control(unittest.TestCase):
         for folder in (self.folder, *self.folder.parents):
             if str(folder).startswith(self.scratch.name):
                 folder.chmod(0o755)
-        for socket in self.folder.glob("*.ctl"):
-            socket.chmod(0o777)
+        for path in self.folder.glob("*.ctl"):
+            path.chmod(0o777)
         done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-c", """
 import socket, sys
 s = socket.socket(socket.AF_UNIX)
@@ -197,6 +198,30 @@ except (ConnectionResetError, BrokenPipeError):
 """, str(self.folder), next(self.folder.glob("*.ctl")).name], text=True, capture_output=True)
         self.assertEqual(done.stdout, "b''\n", done.stderr)
         self.assertTrue(self.ctl("status")["recording"])
+
+    def hangs_up(self, times: int) -> tuple[subprocess.CompletedProcess, int]:
+        """lpo ctl, and a collector that is tired of waiting so often."""
+        heard = 0
+        folder = os.open(self.folder, os.O_PATH)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(f"/proc/self/fd/{folder}/7.ctl")
+            listener.listen(8)
+            os.close(folder)
+            asks = subprocess.Popen([LPO, "ctl", str(self.folder), "start"], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            for i in range(times + 1):
+                client, _ = listener.accept()
+                with client:
+                    if i < times:
+                        continue
+                    heard += client.recv(100) == b"start\n"
+                    client.sendall(b"pid 7\nrecording 1\nwindows 0\nseen 0\nrecorded 0\n")
+            out, err = asks.communicate()
+        return subprocess.CompletedProcess([], asks.returncode, out, err), heard
+
+    def test_it_asks_again_where_the_collector_hung_up(self) -> None:
+        done, heard = self.hangs_up(2)
+        self.assertEqual((done.returncode, heard), (0, 1), done.stderr)
+        self.assertIn("process 7: recording", done.stdout)
 
     def test_nobody_listens(self) -> None:
         self.start()
