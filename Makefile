@@ -26,7 +26,7 @@ $(SAN)/build.ninja: | setup
 	@meson setup $(SAN) -Db_sanitize=address,undefined -Doptimization=1 -Dc_args=-g1 >/dev/null || { cat $(SAN)/meson-logs/meson-log.txt; exit 1; }
 
 build: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) $(QUIET)
+	@ninja -C $(BUILD) $(WHAT) $(QUIET)
 
 run: QUIET = >/dev/null
 run: build
@@ -39,6 +39,8 @@ stage1-run: build
 stage2-profile: build
 	@$(BUILD)/lpo run --config-name deep_profile_runner $(ARGS)
 
+# Some tests run an lpo without sanitizers; what is only tested needs no second build.
+test: WHAT = programs
 test: build $(SAN)/build.ninja
 	@scripts/setup.sh packages-test.txt || echo "test: going on without them" >&2
 	@scripts/test.sh $(SAN)
