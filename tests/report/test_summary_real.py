@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 
 SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
 sys.path.insert(0, os.path.join(SOURCE, "tests"))
@@ -23,6 +24,15 @@ def shared(name: str) -> str:
 
 class RealTraces(Summary):
     """Sentences that were wrong about traces of public projects."""
+    made: dict[str, str] = {}  # a trace: its run folder with the reports
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.all_made = tempfile.TemporaryDirectory(prefix="lpo-test-")
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.all_made.cleanup()
 
     def of_shared(self, name: str) -> str:
         if not os.path.exists(shared(name)):
@@ -30,6 +40,21 @@ class RealTraces(Summary):
         return self.of_file(shared(name))
 
     def of_file(self, path: str) -> str:
+        """Reports of a trace alone in its run folder are made once, for all tests that read them."""
+        kept, fresh = self.made.get(path), not os.path.exists(self.run_dir)
+        if kept:
+            shutil.copytree(kept, self.run_dir, dirs_exist_ok=True)
+            self.report_md, text = self.text("report.md"), self.text("stakeholder_summary.md")
+        else:
+            self.put_trace(path)
+            text = self.report()
+        if fresh and not kept:
+            self.made[path] = os.path.join(self.all_made.name, str(len(self.made)))
+            shutil.copytree(self.run_dir, self.made[path])
+        self.found = json.loads(self.text("report.json"))
+        return text
+
+    def put_trace(self, path: str) -> None:
         if path.endswith(".json.gz"):
             os.makedirs(os.path.join(self.run_dir, "torch_profiler"))
             shutil.copy(path, os.path.join(self.run_dir, "torch_profiler", "trace.json.gz"))
@@ -37,9 +62,6 @@ class RealTraces(Summary):
             os.makedirs(os.path.join(self.run_dir, "nsys"))
             with gzip.open(path) as f, open(os.path.join(self.run_dir, "nsys", "run.sqlite"), "wb") as to:
                 shutil.copyfileobj(f, to)
-        text = self.report()
-        self.found = json.loads(self.text("report.json"))
-        return text
 
     def test_an_idle_copy_stream_is_not_the_hosts_fault(self) -> None:
         """Gaps of five streams add up to more than the GPU was idle: none of that is in the summary."""
