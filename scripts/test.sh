@@ -12,7 +12,7 @@ if [ -x /usr/bin/python3 ] && [ "$(head -c 2 "$(command -v python3)")" = '#!' ];
     export LPO_TEST_PYTHON=${LPO_TEST_PYTHON:-$(command -v python3)} PATH=/usr/bin:$PATH
 fi
 # limits of time are there to end what hangs: a busy machine is no reason to fail. Some tests wait
-# for most of their time (a FIFO, a scheduler): one more at a time than there are cores.
+# for most of their time (a FIFO, a scheduler): two more at a time than there are cores.
 meson test -C "$build" --no-rebuild --print-errorlogs --timeout-multiplier 4 \
-    --num-processes "${LPO_TEST_JOBS:-$(($(nproc) + 1))}" "${@:2}"
+    --num-processes "${LPO_TEST_JOBS:-$(($(nproc) + 2))}" "${@:2}"
 python3 scripts/test-summary.py "$build/meson-logs/testlog.json"
