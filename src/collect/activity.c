@@ -267,10 +267,11 @@ static const struct {
 static bool is_outside(const struct lpoc_records *r, size_t kind, const struct cupti_record *record)
 {
     uint32_t correlation;
+    bool noted;
 
     memcpy(&correlation, (const char *)record + kinds[kind].correlation, sizeof correlation);
-    return (kinds[kind].always || r->gpu->steady) &&
-           !lpoc_window_noted(r->gpu->owner, lpoc_correlation(r->gpu, correlation));
+    noted = lpoc_window_noted(r->gpu->owner, lpoc_correlation(r->gpu, correlation));
+    return !noted && (kinds[kind].always || r->gpu->steady);
 }
 
 static void take(struct lpoc_records *r, const struct cupti_record *record)

@@ -16,8 +16,7 @@ static bool window_takes(struct lpoc_thread *t, unsigned about, uint32_t correla
     struct lpoc *c = t->owner;
 
     if (lpoc_window_sync(t)) {
-        if (!(about & LPOC_LAUNCHES_KERNEL) || c->gpu->steady)
-            lpoc_window_note(c, correlation);
+        lpoc_window_note(c, correlation);
         return true;
     }
     if (about & LPOC_LAUNCHES_KERNEL) {

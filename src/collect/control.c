@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collect/arrive.h"
 #include "collect/gpu.h"
 #include "collect/nvtx.h"
 #include "lpo/control.h"
@@ -104,10 +105,11 @@ static void write_mark(const char *text)
 }
 
 /* Who ends a window from outside may end the program next, and by force: what was recorded is
- * written now, not when the program has time for it. */
+ * written now, not when the program has time for it; kernels that run get the time to end. */
 static void end_window(struct lpoc *c)
 {
     lpoc_window_gate(c, false, 0);
+    lpoc_await_records(c);
     lpoc_gpu_finish(c);
 }
 

@@ -4,14 +4,12 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "collect/arrive.h"
 #include "collect/collect.h"
 #include "collect/gpu.h"
 #include "collect/guard.h"
 
-enum {
-    ROUND_MS = 5,
-    PATIENCE_MS = 2000,
-};
+enum { ROUND_MS = 5 };
 static const uint64_t NS_PER_MS = 1000000, NS_PER_S = 1000000000;
 
 void lpoc_detach_start(struct lpoc *c)
@@ -40,34 +38,12 @@ static void wait_for_window(struct lpoc *c)
     c->detach.sleeps = false;
 }
 
-/* What has come since a window closed. */
-struct arrivals {
-    uint64_t asked_ns, records, last_ns;
-};
-
-/* Kernels that were launched in the window may run, or wait to run, long after it: without their
- * end they would have no times. Until every launch has its record, and for those with many, until
- * no more come. Some launches never get one (they were captured into a graph), so the wait ends
- * when nothing has come for a while. */
-static bool all_came(struct lpoc *c, struct arrivals *a, uint64_t now)
-{
-    uint64_t before = a->records, left;
-
-    if (a->asked_ns != c->detach.asked_ns)
-        *a = (struct arrivals){ c->detach.asked_ns, before = UINT64_MAX, now };
-    lpoc_gpu_deliver(c);
-    left = lpoc_window_outstanding(c, &a->records);
-    if (a->records != before)
-        a->last_ns = now;
-    return (!left && a->records == before) || now - a->last_ns > PATIENCE_MS * NS_PER_MS;
-}
-
 static void *detach(void *collector)
 {
     struct lpoc *c = collector;
     struct lpoc_detach *d = &c->detach;
     const uint64_t linger_ns = (uint64_t)c->knobs.capture_linger_ms * NS_PER_MS;
-    struct arrivals arrivals = { 0 };
+    struct lpoc_arrivals arrivals = { 0 };
 
     prctl(PR_SET_NAME, "lpo-detach");
     lpoc_lock(&c->window.lock);
@@ -78,7 +54,7 @@ static void *detach(void *collector)
             wait_for_window(c);
         } else if (now < d->asked_ns + linger_ns) {
             wait_until(c, d->asked_ns + linger_ns);
-        } else if (!all_came(c, &arrivals, now)) {
+        } else if (!lpoc_all_came(c, &arrivals, d->asked_ns, now)) {
             wait_until(c, now + ROUND_MS * NS_PER_MS);
         } else {
             lpoc_gpu_detach(c);

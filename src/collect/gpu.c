@@ -262,8 +262,6 @@ static void choose_graphs(struct lpoc_gpu *g)
      * from one launch to another. Where those are recorded one by one, records go on and what lies
      * outside windows is dropped. */
     g->steady = !whole && k->kernels && k->launches;
-    if (g->steady)
-        lpoc_window_note_more(g->owner);
     write_fact(g, "cuda.graphs", whole ? "whole" : "nodes");
 }
 

@@ -151,6 +151,16 @@ static void hold(struct lpoc *c, int by)
     lpoc_unlock(&c->window.lock);
 }
 
+/* With its memory, so that a program in which launches fill it does not seem to grow. */
+static uint64_t *map_notes(void)
+{
+    uint64_t *notes = lpoc_map(LPOC_NOTED * sizeof *notes);
+
+    if (notes)
+        memset(notes, 0, LPOC_NOTED * sizeof *notes);
+    return notes;
+}
+
 void lpoc_window_start(struct lpoc *c)
 {
     const struct lpoc_knobs *k = &c->knobs;
@@ -166,8 +176,8 @@ void lpoc_window_start(struct lpoc *c)
         w->used = w->on = true;
     if (!w->used)
         return;
-    w->notes = LPOC_NOTED;
-    w->noted = lpoc_map(w->notes * sizeof *w->noted);
+    if (!c->ring.on)
+        w->noted = map_notes();
     if (k->capture_range[0])
         w->matches = lpoc_map(LPOC_NAMES_MAX + 1);
 }
@@ -374,18 +384,6 @@ void lpoc_window_range_end(struct lpoc_thread *t, uint64_t id)
 
 enum { CAME = 1, SHIFT = 1 }; /* an entry: the id and this bit; 0 is none, no id is 0 */
 
-void lpoc_window_note_more(struct lpoc *c)
-{
-    struct lpoc_window *w = &c->window;
-    uint64_t *more = w->noted ? lpoc_map(LPOC_NOTED_MORE * sizeof *more) : NULL;
-
-    if (!more)
-        return;
-    lpoc_unmap(w->noted, w->notes * sizeof *w->noted);
-    w->noted = more;
-    w->notes = LPOC_NOTED_MORE;
-}
-
 static void raise_to(uint32_t *highest, uint32_t to)
 {
     uint32_t was = __atomic_load_n(highest, __ATOMIC_RELAXED);
@@ -402,7 +400,7 @@ void lpoc_window_note(struct lpoc *c, uint32_t correlation)
 
     if (!w->noted)
         return;
-    was = __atomic_exchange_n(&w->noted[correlation % w->notes], (uint64_t)correlation << SHIFT,
+    was = __atomic_exchange_n(&w->noted[correlation % LPOC_NOTED], (uint64_t)correlation << SHIFT,
                               __ATOMIC_RELAXED);
     __atomic_fetch_add(&w->launched, 1, __ATOMIC_RELAXED);
     if (was && !(was & CAME)) /* so many launches ago that nobody waits for it any more */
@@ -415,8 +413,8 @@ void lpoc_window_note_failed(struct lpoc *c, uint32_t correlation)
     struct lpoc_window *w = &c->window;
     uint64_t noted = (uint64_t)correlation << SHIFT;
 
-    if (w->noted && __atomic_compare_exchange_n(&w->noted[correlation % w->notes], &noted, 0, false,
-                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    if (w->noted && __atomic_compare_exchange_n(&w->noted[correlation % LPOC_NOTED], &noted, 0,
+                                                false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         __atomic_fetch_add(&w->lost, 1, __ATOMIC_RELAXED);
 }
 
@@ -427,13 +425,28 @@ bool lpoc_window_noted(struct lpoc *c, uint32_t correlation)
 
     if (!w->used || c->ring.on || !w->noted)
         return true;
-    if (__atomic_compare_exchange_n(&w->noted[correlation % w->notes], &noted, noted | CAME, false,
-                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(&w->noted[correlation % LPOC_NOTED], &noted, noted | CAME,
+                                    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         __atomic_fetch_add(&w->came, 1, __ATOMIC_RELAXED);
     else if (noted != ((uint64_t)correlation << SHIFT | CAME))
         return false;
     __atomic_fetch_add(&w->records, 1, __ATOMIC_RELAXED);
     return true;
+}
+
+/* An entry that is given up looks like one that came: a record that comes after all is kept. */
+void lpoc_window_give_up(struct lpoc *c)
+{
+    struct lpoc_window *w = &c->window;
+
+    for (size_t i = 0; w->noted && i < LPOC_NOTED; i++) {
+        uint64_t noted = __atomic_load_n(&w->noted[i], __ATOMIC_RELAXED);
+
+        if (noted && !(noted & CAME) &&
+            __atomic_compare_exchange_n(&w->noted[i], &noted, noted | CAME, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            __atomic_fetch_add(&w->lost, 1, __ATOMIC_RELAXED);
+    }
 }
 
 uint64_t lpoc_window_outstanding(const struct lpoc *c, uint64_t *records)

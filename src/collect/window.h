@@ -27,8 +27,7 @@ struct lpoc_thread;
 enum {
     LPOC_CHOSEN_STARTS = 64,   /* start/end ranges of the chosen name that are open at one time */
     LPOC_WINDOWS_BYTES = 2048, /* of windows that were not written yet */
-    LPOC_NOTED = 1 << 16,      /* copies and graph launches whose records are still to come */
-    LPOC_NOTED_MORE = 1 << 20, /* with kernels: those of a second */
+    LPOC_NOTED = 1 << 20,      /* launches whose records are still to come: those of a second */
 };
 
 struct lpoc_window {
@@ -43,13 +42,12 @@ struct lpoc_window {
     uint64_t count;          /* windows so far */
     uint64_t starts[LPOC_CHOSEN_STARTS];
     uint8_t *matches; /* by string id: enum match, filled when first asked for */
-    uint64_t *noted;  /* by id of a launch, modulo `notes`: it, and if its record came; atomic */
-    uint32_t notes;
-    uint32_t highest;  /* id that was noted; atomic */
-    uint64_t launched; /* ids noted, and of these: */
-    uint64_t came;     /* those whose first record came */
-    uint64_t lost;     /* those that no record is waited for; all atomic */
-    uint64_t records;  /* that came; atomic */
+    uint64_t *noted;  /* by id of a launch, modulo LPOC_NOTED: it, and if its record came; atomic */
+    uint32_t highest; /* id that was noted; atomic */
+    _Alignas(64) uint64_t launched; /* ids noted, and of these: */
+    _Alignas(64) uint64_t came;     /* those whose first record came */
+    uint64_t lost;                  /* those that no record is waited for; all atomic */
+    uint64_t records;               /* that came; atomic */
     uint8_t windows[LPOC_WINDOWS_BYTES];
     size_t windows_used;
     uint64_t windows_at; /* ticks: when they were last written */
@@ -82,14 +80,15 @@ void lpoc_window_range_start(struct lpoc_thread *t, struct lpoc_name name, uint6
 void lpoc_window_thread_end(struct lpoc_thread *t); /* it may end inside a chosen call */
 void lpoc_window_range_end(struct lpoc_thread *t, uint64_t id);
 
-/* Copies and graph launches are reported outside windows too, kernels where their records are not
- * switched (gpu.h, steady): those inside are noted. */
+/* What is launched inside a window is noted. Copies and graph launches are reported outside windows
+ * too, kernels where their records are not switched (gpu.h, steady): these are kept only if noted.
+ */
 void lpoc_window_note(struct lpoc *c, uint32_t correlation);
 /* That launch failed: it has no record. */
 void lpoc_window_note_failed(struct lpoc *c, uint32_t correlation);
-/* Before the first: kernels will be noted too. */
-void lpoc_window_note_more(struct lpoc *c);
 bool lpoc_window_noted(struct lpoc *c, uint32_t correlation);
 /* Launches inside windows whose record has not come. `records`: all that came so far; a CUDA graph
  * has many of one launch. */
 uint64_t lpoc_window_outstanding(const struct lpoc *c, uint64_t *records);
+/* Those are not waited for any longer; where a record comes after all, it is kept. */
+void lpoc_window_give_up(struct lpoc *c);

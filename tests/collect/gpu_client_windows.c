@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scenarios of runs that are recorded in windows. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../include/lpo/control.h"
 #include "gpu_client.h"
 
 static const struct fake_wait wait_for_stream = { 131, 126, "cudaStreamSynchronize",
@@ -272,6 +274,42 @@ static int a_day(void)
     return 0;
 }
 
+/* What `lpo ctl` does, here by the program itself. */
+static int tell(const char *word)
+{
+    const char *dir = getenv("LPO_COLLECT_DIR");
+    int folder = open(dir ? dir : ".", O_RDONLY | O_DIRECTORY), rc = 1;
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    char name[32], reply[512];
+    struct sockaddr_un address;
+    socklen_t len;
+
+    snprintf(name, sizeof name, "%d%s", (int)getpid(), LPO_CONTROL_SUFFIX);
+    len = lpo_control_address(&address, folder, name);
+    if (connect(fd, (struct sockaddr *)&address, len) == 0 &&
+        send(fd, word, strlen(word), MSG_NOSIGNAL) > 0 && recv(fd, reply, sizeof reply, 0) > 0)
+        rc = 0;
+    close(fd);
+    close(folder);
+    return rc;
+}
+
+/* A kernel runs when the window is ended from outside. */
+static int stopped(void)
+{
+    static const struct fake_kernel slow = { "slow", 1, 32, 0, 7, 0, 60000000 };
+    int rc = 0;
+
+    for (int i = 0; i < 3 && rc == 0; i++) {
+        rc |= tell("start\n");
+        fake_launch(&norm);
+        fake_launch(&slow);
+        rc |= tell("stop\n");
+        fake_launch(&norm);
+    }
+    return rc;
+}
+
 const struct gpu_scenario window_scenarios[] = {
     { "windows", windows },
     { "nested", nested },
@@ -283,6 +321,7 @@ const struct gpu_scenario window_scenarios[] = {
     { "window_graph", window_graph },
     { "window_fork", window_fork },
     { "serve", serve },
+    { "stopped", stopped },
     { "a_day", a_day },
     { NULL, NULL },
 };

@@ -359,6 +359,31 @@ static void check_a_day(void **state)
     traced_free(&t);
 }
 
+/* Kernels that run when `lpo ctl stop` is said have their times, wherever CUPTI is. */
+static void check_stopped(void **state)
+{
+#define STOPPED "LPO_COLLECT_CAPTURE_CONTROL=1", "LPO_COLLECT_CAPTURE_WAIT=1"
+    static const char *const envs[][4] = { { STOPPED },
+                                           { STOPPED, "LPO_COLLECT_GRAPH_NODES=1" },
+                                           { STOPPED, "LPO_COLLECT_CAPTURE_ATTACH=1" },
+                                           { STOPPED, "LPO_COLLECT_CAPTURE_ATTACH=2" } };
+
+    (void)state;
+    for (size_t e = 0; e < sizeof envs / sizeof *envs; e++) {
+        struct traced t;
+        LPO_STR text = { 0 };
+        size_t slow = 0;
+
+        gpu_run("stopped", envs[e], &t, &text);
+        assert_int_equal(t.trace->windows.len, 3);
+        assert_int_equal(t.trace->gpu_ops.len, 6);
+        for (size_t i = 0; i < 6; i++)
+            slow += t.trace->gpu_ops.at[i].end_ns - t.trace->gpu_ops.at[i].start_ns == 60000000;
+        assert_int_equal(slow, 3);
+        traced_free(&t);
+    }
+}
+
 static void check_graph(void **state)
 {
     static const char *const env[] = { "LPO_COLLECT_CAPTURE_RANGE=decode",
@@ -423,6 +448,7 @@ int main(void)
     UNIT_TEST(&u, check_threads);
     UNIT_TEST(&u, check_wall);
     UNIT_TEST(&u, check_a_day);
+    UNIT_TEST(&u, check_stopped);
     UNIT_TEST(&u, check_graph);
     UNIT_TEST(&u, check_graph_nodes);
     return unit_run(&u);

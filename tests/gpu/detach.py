@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For tests/gpu/windows.sh inside: programs that CUPTI comes to and leaves while they run, and what their traces must hold.
+"""For tests/gpu/windows.sh inside and stopped: programs that CUPTI comes to and leaves while they run, and what their traces must hold.
 
     detach.py flight              four windows of 100 products; the window ends when the last is launched, not when it ended
+    detach.py stopped             the same; the windows are opened and closed from outside, as `lpo ctl` does it
     detach.py capture MODE        graphs are captured, in a mode of CUDA, while windows open and close on another thread and
                                   on the capturing one; each replay must give the right result
     detach.py threads SECONDS     three threads launch, a fourth opens windows; the memory of GPU and process must not grow without end
     detach.py graphs SECONDS      a graph is launched now and then while another thread opens windows: CUPTI must stay, the results be right
-    detach.py check FILE.lpot flight|capture|threads|graphs
+    detach.py check FILE.lpot flight|stopped|capture|threads|graphs
     detach.py nodes FULL.lpot PART.lpot      a graph that was captured in one window and launched in the next: its kernels come from
                                              the ranges that a full recording names
 """
@@ -38,6 +39,33 @@ def flight():
         nvtx.range_pop()
         time.sleep(0.6)
     torch.cuda.synchronize()
+
+
+def stopped():
+    import os
+
+    import torch
+    from torch.cuda import nvtx
+
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/gpu"))
+    from windows_bench import control
+
+    a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    torch.mm(a, a)
+    torch.cuda.synchronize()
+    waits = []
+    for _ in range(WINDOWS):
+        control(os.environ["LPO_COLLECT_DIR"], os.getpid(), "start")
+        nvtx.range_push(RANGE)
+        for _ in range(PRODUCTS):
+            torch.mm(a, a)
+        nvtx.range_pop()
+        started = time.perf_counter()
+        control(os.environ["LPO_COLLECT_DIR"], os.getpid(), "stop")
+        waits.append(time.perf_counter() - started)
+        torch.mm(a, a)
+    torch.cuda.synchronize()
+    print("stop took " + ", ".join(f"{1e3 * w:.0f}" for w in waits) + " ms")
 
 
 def poke(stop, pause_s, lengths):
@@ -182,7 +210,7 @@ def check(path, kind):
     mine = [w for w in kernels if w["path"] and w["path"][-1] == RANGE]
     print(f"{kind}: {len(t.windows)} windows, {t.window_calls[1]} of {t.window_calls[0]} calls, {len(kernels)} kernels, {len(mine)} of the range, "
           f"{lost} without a launch, {untimed} without times, {len(t.launches)} launches")
-    want = {"flight": WINDOWS * PRODUCTS, "threads": t.window_calls[1], "capture": 0}.get(kind)
+    want = {"flight": WINDOWS * PRODUCTS, "stopped": WINDOWS * PRODUCTS, "threads": t.window_calls[1], "capture": 0}.get(kind)
     if want is not None and len(mine) != want:
         wrong.append(f"{len(mine)} kernels of the range recorded, not {want}")
     alone = [w["corr"] for w in kernels if not w["graph"]]
@@ -213,4 +241,4 @@ def nodes(full_path, part_path):
 if __name__ == "__main__":
     if sys.argv[1] in ("check", "nodes"):
         sys.exit((check if sys.argv[1] == "check" else nodes)(sys.argv[2], sys.argv[3]))
-    {"flight": flight, "capture": capture, "threads": lambda s: threads(float(s)), "graphs": lambda s: graphs(float(s))}[sys.argv[1]](*sys.argv[2:])
+    {"flight": flight, "stopped": stopped, "capture": capture, "threads": lambda s: threads(float(s)), "graphs": lambda s: graphs(float(s))}[sys.argv[1]](*sys.argv[2:])

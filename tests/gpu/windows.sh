@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # On a GPU machine with gcc and PyTorch: what the calls that can block cost, what windows cost outside and inside, and
 # whether every eighth step of a decode stands for all of them:
-#   tests/gpu/windows.sh [cost] [rows] [outside] [same] [graphs] [attach] [inside]      all without words
+#   tests/gpu/windows.sh [cost] [rows] [outside] [same] [graphs] [attach] [inside] [stopped]      all without words
 # `cost`, `rows` and `outside` measure for at most $SECONDS_EACH (240) each, the others take 100. $OUT gets PART.txt and
 # traces, and from those three a file of figures, a line each, also where the time did not suffice for all rounds.
 set -uo pipefail
@@ -89,7 +89,13 @@ inside() { # CUPTI in windows alone: what runs when a window closes, captures me
     traced in-both 'CAPTURE_RANGE=*p*' CAPTURE_ATTACH=2 CAPTURE_LINGER_MS=0 -- graph # the capture in one window, its launches in another
     "$PYTHON" tests/gpu/detach.py nodes "$(biggest all-nodes)" "$(biggest in-both)" || fail in-both
 }
-for part in "${@:-cost rows outside same graphs attach inside}"; do
+stopped() { # kernels that run when `lpo ctl stop` is said have their times
+    for how in 0 1 2; do
+        program=tests/gpu/detach.py traced "stopped-$how" CAPTURE_CONTROL=1 CAPTURE_WAIT=1 CAPTURE_ATTACH=$how -- stopped
+        "$PYTHON" tests/gpu/detach.py check "$(biggest "stopped-$how")" stopped || fail "stopped-$how"
+    done
+}
+for part in "${@:-cost rows outside same graphs attach inside stopped}"; do
     for p in $part; do
         echo "== $p"
         "$p" 2>&1 | tee "$OUT/$p.txt"
