@@ -12,6 +12,7 @@ static const char *const places[] = {
     ".",
     "workloads",
     "src/collect",
+    "src/count",
     "..",
     "../workloads",
     "../libexec/llm-perf-opt",

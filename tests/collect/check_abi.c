@@ -168,6 +168,7 @@ NUMBER(CUPTI_WSL_DEVICE, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED);
 /* The ends of our ranges of callback ids. */
 #define CBID(number, name) NUMBER(number, CUPTI_DRIVER_TRACE_CBID_##name)
 CBID(115, cuLaunch);
+CBID(116, cuLaunchGrid);
 CBID(117, cuLaunchGridAsync);
 CBID(307, cuLaunchKernel);
 CBID(442, cuLaunchKernel_ptsz);

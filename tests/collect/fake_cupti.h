@@ -44,6 +44,8 @@ extern void (*fake_meanwhile)(void);
 int cuInit(unsigned flags); /* loads CUDA_INJECTION64_PATH, as the driver does */
 
 void fake_launch(const struct fake_kernel *k);
+/* The same by another driver call: CUPTI's id of it. */
+void fake_launch_as(uint32_t id, const struct fake_kernel *k);
 void fake_copy(unsigned kind, uint64_t bytes);
 void fake_peer(uint32_t from, uint32_t to, uint64_t bytes);
 void fake_set(uint64_t bytes);

@@ -127,10 +127,15 @@ union fake_record fake_kernel_record(const struct fake_kernel *k, uint32_t corre
     return r;
 }
 
+EXPORT void fake_launch_as(uint32_t id, const struct fake_kernel *k)
+{
+    union fake_record r = fake_kernel_record(k, fake_call(id, NULL));
+    fake_keep(&r);
+}
+
 EXPORT void fake_launch(const struct fake_kernel *k)
 {
-    union fake_record r = fake_kernel_record(k, fake_call(307, NULL));
-    fake_keep(&r);
+    fake_launch_as(307, k);
 }
 
 EXPORT void fake_failed_launch(void)
