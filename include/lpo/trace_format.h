@@ -169,6 +169,7 @@ enum lpot_note {
     LPOT_NOTE_CLOCK_STEP = 10,       /* the wall clock was set while the program ran */
     LPOT_NOTE_WRITE_FAILED = 11,     /* a block could not be written; events after this are lost */
     LPOT_NOTE_CHILD_UNRECORDED = 12, /* a forked child could not make a file of its own */
+    LPOT_NOTE_UNCOUNTED = 13,        /* launches outside windows were to be counted and were not */
 };
 
 enum lpot_counter {
@@ -191,4 +192,5 @@ enum lpot_counter {
     LPOT_COUNT_QUERIES = 17, /* cudaEventQuery, cudaStreamQuery */
     LPOT_COUNT_UNRECORDED_LAUNCHES = 18, /* kernels launched outside windows, where counted */
     LPOT_COUNT_CHOSEN_LAUNCHES = 19,     /* of those, in calls of the chosen range */
+    LPOT_COUNT_CHOSEN_GRAPHS = 20,       /* CUDA graphs launched outside windows in such calls */
 };

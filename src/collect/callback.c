@@ -7,6 +7,7 @@
 #include "collect/device.h"
 #include "collect/gpu.h"
 #include "collect/graph.h"
+#include "collect/launches.h"
 #include "collect/thread.h"
 
 /* A launch of a run that is recorded in windows. Copies and graphs are reported outside them too,
@@ -14,17 +15,12 @@
 static bool window_takes(struct lpoc_thread *t, unsigned about, uint32_t correlation)
 {
     struct lpoc *c = t->owner;
+    bool takes = lpoc_window_sync(t);
 
-    if (lpoc_window_sync(t)) {
+    if (takes)
         lpoc_window_note(c, correlation);
-        return true;
-    }
-    if (about & LPOC_LAUNCHES_KERNEL) {
-        lpoc_count(c, LPOT_COUNT_UNRECORDED_LAUNCHES, 1);
-        if (t->chosen.open)
-            lpoc_count(c, LPOT_COUNT_CHOSEN_LAUNCHES, 1);
-    }
-    return false;
+    lpoc_launches_seen(t, about, takes);
+    return takes;
 }
 
 static void on_launch(struct lpoc *c, unsigned about, const struct cupti_call *call)

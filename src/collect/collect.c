@@ -245,7 +245,7 @@ static size_t put_totals(const struct lpoc *c, uint8_t *bytes)
 
     for (unsigned i = 1; i < LPOC_COUNTERS; i++) {
         uint64_t value = __atomic_load_n(&c->counters[i], __ATOMIC_RELAXED);
-        if (!value)
+        if (!value || lpoc_launches_open(c, i))
             continue;
         p = lpoc_put_v(p, i);
         p = lpoc_put_v(p, value);
@@ -437,6 +437,7 @@ void lpoc_finish(struct lpoc *c, bool exits)
     if (exits) {
         lpoc_sampler_stop(c);
         lpoc_detach_end(c);
+        lpoc_launches_finish(c);
     }
     lpoc_guard();
     lpoc_tls.busy = LPOC_BUSY_HELD;
@@ -471,6 +472,7 @@ void lpoc_forked(struct lpoc *c, bool inside)
     c->control.name[0] = 0; /* the thread that listens is the parent's */
     c->gpu_waits = false;
     lpoc_detach_start(c);
+    lpoc_launches_forked(c);
     /* CUDA does not survive a fork, and neither does our view of it */
     c->gpu = c->gpu_ready = NULL;
     for (struct lpoc_thread *t = c->threads; t; t = t->next)

@@ -16,6 +16,7 @@
 #include "collect/detach.h"
 #include "collect/file.h"
 #include "collect/knobs.h"
+#include "collect/launches.h"
 #include "collect/ring.h"
 #include "collect/window.h"
 #include "lpo/launchers.h"
@@ -53,6 +54,7 @@ struct lpoc {
     struct lpoc_gpu *gpu_ready; /* the same when all is enabled; atomic, for all others */
     bool gpu_waits;             /* for a window; under the lock of the windows */
     struct lpoc_detach detach;
+    struct lpoc_launches launches;
     struct lpoc_window window;
     struct lpoc_control control;
     struct lpoc_ring ring;

@@ -408,6 +408,7 @@ void lpoc_gpu_start(struct lpoc *c)
         lpoc_note(c, LPOT_NOTE_GPU_OFF, 0, "LPO_COLLECT_GPU=0: kernels are not recorded");
         return;
     }
+    lpoc_launches_start(c);
     if (!waits_for_window(c))
         attach(c, false);
 }

@@ -103,6 +103,8 @@ struct lpo_window_range {
     uint64_t seen, recorded;
     uint64_t unrecorded_launches, chosen_launches; /* of kernels outside windows, and of them in
                                                       calls of the range; 0 where not counted */
+    uint64_t chosen_graphs; /* CUDA graphs launched outside windows in such calls: what they ran is
+                               not counted */
     bool counted;
     bool ring; /* what was kept in memory until it was asked for; a window begins later than it */
     bool open_end; /* the process was cut short: its last windows may be missing */

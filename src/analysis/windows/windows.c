@@ -80,7 +80,7 @@ static struct lpo_windows_row row_of(const struct lpo_trace *t, const struct lpo
         row.all_gpu_ns =
             lpo_measure_estimated((double)row.gpu_ns / (double)r->recorded * (double)r->seen);
     /* A graph that is launched outside is counted as nothing: what it runs is not looked up. */
-    if (r->recorded == r->seen || (r->counted && !graphs))
+    if (r->recorded == r->seen || (r->counted && !graphs && !r->chosen_graphs))
         row.all_launches = lpo_measure_measured((double)(row.launches + r->chosen_launches));
     return row;
 }

@@ -240,6 +240,10 @@ static void take_fact(struct native *n, const char *key, const char *value)
         n->ring = strcmp(value, "0") != 0;
     else if (strcmp(key, "LPO_COLLECT_CAPTURE_COUNT") == 0)
         n->counts_launches = strcmp(value, "0") != 0;
+    else if (strcmp(key, "LPO_COLLECT_CAPTURE_ATTACH") == 0)
+        n->sees_all_launches = strcmp(value, "0") == 0;
+    else if (strcmp(key, "launches.counted") == 0)
+        n->sees_all_launches = strcmp(value, "unknown") != 0;
     else if (strcmp(key, "cuda.calls") == 0)
         n->has_calls = strcmp(value, "none") != 0;
     else if (lpo_str_starts(key, "device."))

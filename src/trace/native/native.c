@@ -252,6 +252,7 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
                         .end_ns = LPO_NO_TIME,
                         .command = LPO_NONE,
                         .windows_range = LPO_NONE,
+                        .sees_all_launches = true,
                         .links = lpo_trace_links_create(0),
                         .first_gpu_op = into->gpu_ops.len,
                         .first_range = into->ranges.len,

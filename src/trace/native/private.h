@@ -182,6 +182,7 @@ struct native {
     uint64_t totals[NATIVE_TOTALS]; /* of the latest footer, by enum lpot_counter */
     uint32_t command;               /* name id or LPO_NONE */
     bool has_windows, counts_launches, ring;
+    bool sees_all_launches; /* false: CUPTI was not always there, and nobody else counted */
     struct lpo_trace_recorded *recorded; /* where ranges are summed; NULL: all is counted */
     size_t first_window;
     uint64_t windows_seen, windows_recorded;

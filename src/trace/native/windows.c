@@ -52,7 +52,8 @@ void lpo_native_keep_windows(struct native *n)
         .recorded = n->windows_recorded,
         .unrecorded_launches = n->totals[LPOT_COUNT_UNRECORDED_LAUNCHES],
         .chosen_launches = n->totals[LPOT_COUNT_CHOSEN_LAUNCHES],
-        .counted = n->counts_launches && n->footers,
+        .chosen_graphs = n->totals[LPOT_COUNT_CHOSEN_GRAPHS],
+        .counted = n->counts_launches && n->sees_all_launches && n->footers,
         .ring = n->ring,
         .open_end = !n->footers,
     };
