@@ -38,10 +38,6 @@ static int check(const struct lpo_native_capture *c, struct lpo_err *err)
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.native.capture.wait=true waits for nothing: set signal or "
                         "control beside it");
-    if (c->count && strcmp(c->attach, "start") != 0)
-        return lpo_fail(err, LPO_E_CONFIG,
-                        "pipeline.native.capture.count counts launches outside windows too, which "
-                        "needs CUPTI there: set pipeline.native.capture.attach=start");
     if (c->wait && c->after_ns)
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.native.capture has wait and after: choose one of them");
