@@ -7,8 +7,9 @@
 The model of collect_bench.py, in processes forked from one parent that has imported torch. A process with a collector
 is switched from outside, as `lpo ctl` does it, before each of its repeats: outside and inside a window are the same
 process, one after the other in each round. Processes differ from each other by 5 % and the machine has bad seconds, so
-each kind has several processes, and what counts are lower quarters, of the steps of a repeat and of repeats. figures.txt gets a
-line for each figure: name, percent over what, the least and the most of single processes, processes.
+each kind has several processes, and what counts are lower quarters, of the steps of a repeat and of repeats. Two modes of the same
+processes are compared pair by pair. figures.txt gets a line for each figure: name, percent over what, the least and the most of
+single processes, processes.
 
 `rows`: 32 steps in a row of every 256, with CUPTI there for those alone. A repeat is 256 steps, so that it has one such row, and
 counts whole; rounds in which windows are allowed and not allowed alternate in the same process.
@@ -82,6 +83,7 @@ ROWS_FIGURES = [
 COUNTED_FIGURES = [
     (f"{ROW} steps in a row of every {ROW * EVERY}, over no collector", ("rows", True), ("none", False)),
     ("the same counted, over no collector", ("rows counted", True), ("none", False)),
+    ("the same counted, over the same process without windows", ("rows counted", True), ("rows counted", False)),
     ("the same counted, over not counted", ("rows counted", True), ("rows", True)),
     ("counted and without windows, over no collector", ("rows counted", False), ("none", False)),
 ]
@@ -201,15 +203,16 @@ def start(args):
 
 
 def run_rounds(processes, rounds, until, repeats):
-    """In each round every process does one repeat in each of its modes, in an order by chance."""
+    """In each round every process does one repeat in each of its modes, one after the other, all in an order by chance."""
     order = random.Random(0)
     for done in range(rounds):
         if time.time() > until:
             return done
-        turns = [(p, mode) for p in processes for mode in ((False,) if p.name in NEVER_INSIDE else (False, True))]
-        for p, mode in order.sample(turns, len(turns)):
-            if not p.error:
-                p.one(mode, repeats)
+        for p in order.sample(processes, len(processes)):
+            modes = [False] if p.name in NEVER_INSIDE else [False, True]
+            for mode in order.sample(modes, len(modes)):
+                if not p.error:
+                    p.one(mode, repeats)
     return rounds
 
 
@@ -233,8 +236,25 @@ def of_kind(processes, name, mode):
     return [lower_quarter(p.by_mode[mode]) for p in processes if p.name == name and p.by_mode[mode]]
 
 
+def of_pairs(processes, name, of, over):
+    """Two modes of the same processes: the median of what the two repeats of a round differ by. The machine's bad seconds hit one or both
+    of them and move single ones far, the median little."""
+    ratios = [[a / b for a, b in zip(p.by_mode[of], p.by_mode[over])] for p in processes if p.name == name]
+    all_ratios = sorted(r for values in ratios for r in values)
+    if not all_ratios:
+        return "n/a"
+    low, high = (100 * f(statistics.median(values) for values in ratios if values) - 100 for f in (min, max))
+    chance = random.Random(0)
+    medians = [statistics.median(chance.choices(all_ratios, k=len(all_ratios))) for _ in range(1000)]
+    return (f"{100 * statistics.median(all_ratios) - 100:+.2f} %\t{low:+.2f} … {high:+.2f} %\t"
+            f"standard error {100 * statistics.stdev(medians):.2f}, {len(all_ratios)} pairs in {len(ratios)} processes")
+
+
 def figures(processes, wanted):
     for name, of, over in wanted:
+        if of[0] == over[0]:
+            yield f"{name}\t{of_pairs(processes, of[0], of[1], over[1])}"
+            continue
         above, below = of_kind(processes, *of), of_kind(processes, *over)
         if not above or not below:
             yield f"{name}\tn/a"

@@ -172,6 +172,10 @@ static void on_call(struct lpoc *c, int domain, uint32_t id, const struct cupti_
         on_graph_call(c, about, call);
     if (LPOC_RARE(about & (LPOC_CAN_BLOCK | LPOC_QUERIES)) && call->site != CUPTI_ENTER)
         on_blocking(about, domain, id, call);
+    /* kernels: what is told of as the runtime's call too ends here for the driver alone */
+    if (LPOC_RARE(lpoc_detach_is_due(&c->detach)) && about & LPOC_LAUNCHES_KERNEL &&
+        call->site != CUPTI_ENTER)
+        lpoc_detach_now(c);
 }
 
 void lpoc_on_callback(void *user, int domain, uint32_t id, const void *data)

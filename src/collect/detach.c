@@ -21,6 +21,7 @@ void lpoc_detach_start(struct lpoc *c)
     pthread_cond_init(&c->detach.changed, &attr);
     pthread_condattr_destroy(&attr);
     c->detach.has_thread = c->detach.sleeps = c->detach.asked = c->detach.ended = false;
+    c->detach.due = false;
 }
 
 /* The lock is free meanwhile. */
@@ -50,15 +51,15 @@ static void *detach(void *collector)
     for (;;) {
         uint64_t now = lpoc_clock_read(CLOCK_MONOTONIC);
 
-        if (!d->asked) {
+        if (!d->asked || d->due) {
             wait_for_window(c);
         } else if (now < d->asked_ns + linger_ns) {
             wait_until(c, d->asked_ns + linger_ns);
         } else if (!lpoc_all_came(c, &arrivals, d->asked_ns, now)) {
             wait_until(c, now + ROUND_MS * NS_PER_MS);
         } else {
-            lpoc_gpu_detach(c);
-            d->asked = false;
+            d->asked = lpoc_gpu_pack(c);
+            __atomic_store_n(&d->due, d->asked, __ATOMIC_RELAXED);
         }
     }
     return NULL;
@@ -78,9 +79,28 @@ void lpoc_detach_ask(struct lpoc *c)
         pthread_cond_signal(&d->changed);
 }
 
+void lpoc_detach_now(struct lpoc *c)
+{
+    struct lpoc_detach *d = &c->detach;
+
+    if (!lpoc_try_lock(&c->window.lock))
+        return; /* a window opens or closes: at the end of the next call */
+    if (d->due) {
+        __atomic_store_n(&d->due, false, __ATOMIC_RELAXED);
+        d->asked = false;
+        lpoc_gpu_detach(c);
+    }
+    lpoc_unlock(&c->window.lock);
+}
+
 void lpoc_detach_cancel(struct lpoc *c)
 {
-    c->detach.asked = false;
+    struct lpoc_detach *d = &c->detach;
+
+    d->asked = false;
+    if (d->due)
+        lpoc_gpu_unpack(c);
+    __atomic_store_n(&d->due, false, __ATOMIC_RELAXED);
 }
 
 void lpoc_detach_end(struct lpoc *c)
@@ -90,5 +110,6 @@ void lpoc_detach_end(struct lpoc *c)
     lpoc_lock(&c->window.lock);
     c->detach.ended = true;
     c->detach.asked = false;
+    __atomic_store_n(&c->detach.due, false, __ATOMIC_RELAXED);
     lpoc_unlock(&c->window.lock);
 }

@@ -265,8 +265,7 @@ static void choose_graphs(struct lpoc_gpu *g)
     write_fact(g, "cuda.graphs", whole ? "whole" : "nodes");
 }
 
-/* False when records were wanted and CUPTI gives none at all. */
-static bool enable_records(struct lpoc_gpu *g)
+static bool enable_kinds(struct lpoc_gpu *g)
 {
     const struct lpoc_knobs *k = &g->owner->knobs;
     bool any = false;
@@ -275,6 +274,15 @@ static bool enable_records(struct lpoc_gpu *g)
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMCPY, "copies are not recorded");
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMCPY2, "peer copies are not recorded");
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMSET, "memsets are not recorded");
+    return any;
+}
+
+/* False when records were wanted and CUPTI gives none at all. */
+static bool enable_records(struct lpoc_gpu *g)
+{
+    const struct lpoc_knobs *k = &g->owner->knobs;
+    bool any = enable_kinds(g);
+
     choose_graphs(g);
     return any || !(k->kernels || k->copies);
 }
@@ -476,7 +484,7 @@ bool lpoc_gpu_may_leave(struct lpoc *c)
     return false;
 }
 
-void lpoc_gpu_detach(struct lpoc *c)
+bool lpoc_gpu_pack(struct lpoc *c)
 {
     static const int kinds[] = { CUPTI_KIND_KERNEL, CUPTI_KIND_MEMCPY, CUPTI_KIND_MEMCPY2,
                                  CUPTI_KIND_MEMSET };
@@ -484,16 +492,43 @@ void lpoc_gpu_detach(struct lpoc *c)
     int mode;
 
     if (!lpoc_gpu_may_leave(c))
-        return;
+        return false;
     mode = exchange_capture_mode(CU_CAPTURE_RELAXED);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         g->api.disable(kinds[i]); /* what is launched from here on knows nothing of CUPTI */
     /* Not without force: cuptiFinalize() throws away what is in a buffer with a kernel that runs.
      */
     g->api.flush_all(CUPTI_FLUSH_FORCED);
-    g->api.unsubscribe(g->subscriber);
-    g->api.finalize();
     exchange_capture_mode(mode);
+    return true;
+}
+
+void lpoc_gpu_unpack(struct lpoc *c)
+{
+    struct lpoc_gpu *g = lpoc_gpu_of(c);
+
+    if (g)
+        enable_kinds(g);
+}
+
+void lpoc_gpu_detach(struct lpoc *c)
+{
+    struct lpoc_gpu *g = lpoc_gpu_of(c);
+    int mode, result;
+
+    if (!lpoc_gpu_may_leave(c)) { /* a graph was launched meanwhile */
+        lpoc_gpu_unpack(c);
+        return;
+    }
+    mode = exchange_capture_mode(CU_CAPTURE_RELAXED);
+    result = g->api.finalize();
+    exchange_capture_mode(mode);
+    if (!granted(g, result, LPOT_NOTE_OTHER,
+                 "CUPTI does not leave, and stays in the process from here on (attach: inside)")) {
+        g->api.finalize = NULL;
+        lpoc_gpu_unpack(c);
+        return;
+    }
     g->left++;
     lpoc_records_detached(g->records);
     __atomic_store_n(&g->base, __atomic_load_n(&c->window.highest, __ATOMIC_RELAXED),

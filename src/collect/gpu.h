@@ -62,7 +62,12 @@ void lpoc_gpu_deliver(struct lpoc *c);
  * while CUPTI leaves ends in an illegal memory access (CUPTI 13.0); and not without end: CUPTI
  * keeps 0.6 MB of the GPU's memory each time that it comes. */
 bool lpoc_gpu_may_leave(struct lpoc *c);
-/* CUPTI leaves the process until the next window; under the same lock. */
+/* Before CUPTI leaves: no records any more, and those that there are delivered. False: it does not
+ * leave. And the way back. Under the same lock. */
+bool lpoc_gpu_pack(struct lpoc *c);
+void lpoc_gpu_unpack(struct lpoc *c);
+/* CUPTI leaves the process until the next window; under the same lock, and at the end of a CUDA
+ * call that it tells us of (detach.h). */
 void lpoc_gpu_detach(struct lpoc *c);
 /* Kernel records, on or off; under the lock of the windows. */
 void lpoc_gpu_switch(struct lpoc *c, bool on);

@@ -63,6 +63,15 @@ void lpoc_lock(pthread_mutex_t *mutex)
     pthread_mutex_lock(mutex);
 }
 
+bool lpoc_try_lock(pthread_mutex_t *mutex)
+{
+    lpoc_guard();
+    if (pthread_mutex_trylock(mutex) == 0)
+        return true;
+    lpoc_unguard();
+    return false;
+}
+
 void lpoc_unlock(pthread_mutex_t *mutex)
 {
     pthread_mutex_unlock(mutex);

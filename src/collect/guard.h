@@ -11,10 +11,12 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 
 void lpoc_guard(void);
 void lpoc_unguard(void);
 
 /* A guard and a mutex. */
 void lpoc_lock(pthread_mutex_t *mutex);
+bool lpoc_try_lock(pthread_mutex_t *mutex); /* false: another thread has it, and nothing is held */
 void lpoc_unlock(pthread_mutex_t *mutex);

@@ -142,8 +142,10 @@ static void on_crash(int sig)
 static void watch_for_crashes(void)
 {
     static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
-    struct sigaction old, ours = { .sa_handler = on_crash, .sa_flags = SA_RESETHAND | SA_NODEFER };
+    struct sigaction old,
+        ours = { .sa_handler = on_crash, .sa_flags = SA_RESETHAND | SA_NODEFER | SA_ONSTACK };
 
+    /* on its own stack where the thread has one for signals: the program's may be full */
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
             sigaction(signals[i], &ours, NULL); /* a program's own handler stays */

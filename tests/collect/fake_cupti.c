@@ -135,12 +135,16 @@ int cuptiUnsubscribe(void *subscriber)
     return CUPTI_OK;
 }
 
+static __thread bool call_ends; /* this thread is in the callback at the end of a call */
+
 /* As the real one: what was not delivered is lost, and calls are counted from the beginning. */
 int cuptiFinalize(void)
 {
     VERDICT(-1);
     if (__atomic_load_n(&fake_graphs_used, __ATOMIC_RELAXED))
         fake.errors++; /* the real one lets the program crash */
+    if (!call_ends)
+        fake.errors++; /* the real one frees memory that another thread may be using */
     fake_kernels_switched = 0;
     cuptiUnsubscribe(&fake);
     for (int domain = 0; domain < 8; domain++)
@@ -273,13 +277,21 @@ int cuptiGetResultString(int result, const char **text)
     return CUPTI_OK;
 }
 
+static bool is_end(int domain, const void *data)
+{
+    return (domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME) &&
+           ((const struct cupti_call *)data)->site == CUPTI_EXIT;
+}
+
 bool fake_tell(int domain, uint32_t id, const void *data)
 {
     cupti_callback callback = __atomic_load_n(&fake.callback, __ATOMIC_ACQUIRE);
 
     if (!callback || !__atomic_load_n(&fake.ids[domain][id], __ATOMIC_ACQUIRE))
         return false;
+    call_ends = is_end(domain, data);
     callback(__atomic_load_n(&fake.user, __ATOMIC_RELAXED), domain, id, data);
+    call_ends = false;
     return true;
 }
 
@@ -392,6 +404,11 @@ EXPORT void fake_fatal(int result)
     struct cupti_state_data s = { result, "the device fell off" };
 
     fake_tell(CUPTI_DOMAIN_STATE, CUPTI_FATAL_ERROR, &s);
+}
+
+EXPORT int fake_has_kernels(void)
+{
+    return fake_wants(CUPTI_KIND_KERNEL);
 }
 
 EXPORT int fake_finalized(void)

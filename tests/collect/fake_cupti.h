@@ -73,6 +73,7 @@ void fake_graph_launch(const struct fake_graph *g);
 /* Delivers all that was launched, from a thread of its own. */
 void fake_complete(int order);
 void fake_fatal(int result);
-int fake_finalized(void); /* how often CUPTI left */
-void fake_hold(int held); /* another tool holds CUPTI, or lets it go */
+int fake_finalized(void);   /* how often CUPTI left */
+int fake_has_kernels(void); /* CUPTI records them now */
+void fake_hold(int held);   /* another tool holds CUPTI, or lets it go */
 int fake_errors(void); /* rules of CUPTI that the client broke: a buffer that is not zeroed … */

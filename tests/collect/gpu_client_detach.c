@@ -9,13 +9,15 @@
 
 #include "gpu_client.h"
 
-/* CUPTI goes on a thread of the collector; a minute is for a machine that is very busy. */
+/* CUPTI goes at the end of a launch, when all records of the window have come; a minute is for a
+ * machine that is very busy. */
 static int wait_until_gone(int times)
 {
     for (int i = 0; i < 60000; i++) {
         if (fake_finalized() >= times)
             return 0;
         usleep(1000);
+        fake_launch(&norm);
     }
     fprintf(stderr, "CUPTI left %d times, not %d\n", fake_finalized(), times);
     return 1;
@@ -56,6 +58,66 @@ static int in_flight(void)
         rc = wait_until_gone(i + 1);
     }
     return rc;
+}
+
+static void one_window(void)
+{
+    nvtx_lite_push("decode");
+    fake_copy(1, 4096);
+    fake_launch(&gemm);
+    nvtx_lite_pop();
+}
+
+/* Kernel records are off when CUPTI is about to leave, and on when it stays. */
+static int wait_until(int has_kernels, bool launches)
+{
+    for (int i = 0; i < 60000; i++) {
+        if (fake_has_kernels() == has_kernels)
+            return 0;
+        usleep(1000);
+        if (launches)
+            fake_launch(&norm);
+    }
+    fprintf(stderr, "CUPTI %s\n", has_kernels ? "does not stay" : "is not about to leave");
+    return 1;
+}
+
+/* Each window opens when CUPTI is about to leave, and no launch came that it could leave at. */
+static int reopened(void)
+{
+    int rc = 0;
+
+    for (int i = 0; i < 3 && rc == 0; i++) {
+        one_window();
+        rc = wait_until(0, false);
+    }
+    return rc || fake_finalized();
+}
+
+/* It stays at the launch at which it is to leave: because CUPTI refuses. */
+static int refused(void)
+{
+    int rc;
+
+    one_window();
+    rc = wait_until(0, false) || wait_until(1, true);
+    one_window();
+    return rc || fake_finalized();
+}
+
+/* Or because a graph was launched just before. */
+static int graph_first(void)
+{
+    static const struct fake_node node = { 101, 0, { "_Z4gemmPf", 128, 256, 0, 7, 0, 0 }, 0, 0 };
+    static const struct fake_graph graph = { 9, 1, &node };
+    int rc;
+
+    one_window();
+    rc = wait_until(0, false);
+    fake_graph_launch(&graph);
+    rc = rc || wait_until(1, true);
+    one_window();
+    return rc || fake_finalized();
 }
 
 /* CUPTI goes after two windows and may not after the others. */
@@ -180,6 +242,9 @@ const struct gpu_scenario detach_scenarios[] = {
     { "gone", gone },
     { "goes_twice", goes_twice },
     { "in_flight", in_flight },
+    { "reopened", reopened },
+    { "refused", refused },
+    { "graph_first", graph_first },
     { "graph_stays", graph_stays },
     { "held", held },
     { "busy", busy },

@@ -57,14 +57,25 @@ static const struct gpu_case cases[] = {
       "  decode x4\n" GEMM "decode x1\n" NORM "decode x1\n"
       "note 0 CUPTI is held by another tool: ranges are recorded, kernels are not; run without "
       "that tool to have both\n" CALLS_NOTE("4", "4") },
-    { "a CUPTI that cannot go stays",
-      "windows",
-      { AT_ONCE, "LPO_COLLECT_CAPTURE_LAST=3", "FAKE_FAIL=cuptiFinalize:27" },
+    { "a window opens when it is about to go",
+      "reopened",
+      { AT_ONCE },
       "thread gpu_client\n"
-      "  generate x1\n"
-      "    decode x3\n"
-      "      layer x3\n" COPY "generate/decode x3\n" GEMM "generate/decode/layer x3\n" NORM
-      "generate/decode/layer x3\n" CALLS_NOTE("3", "20") },
+      "  decode x3\n" COPY "decode x3\n" GEMM "decode x3\n" CALLS_NOTE("3", "3") },
+    { "a CUPTI that cannot go stays",
+      "refused",
+      { AT_ONCE, "FAKE_FAIL=cuptiFinalize:27" },
+      "thread gpu_client\n"
+      "  decode x2\n" COPY "decode x2\n" GEMM "decode x2\n"
+      "note 1 CUPTI does not leave, and stays in the process from here on (attach: inside): "
+      "CUPTI_ERROR_27 (27): this GPU or driver does not offer it\n" CALLS_NOTE("2", "2") },
+    { "a graph comes when it is about to go",
+      "graph_first",
+      { AT_ONCE },
+      "thread gpu_client\n"
+      "  decode x2\n" COPY "decode x2\n" GEMM "decode x2\n"
+      "note 0 CUPTI stays in the process between windows (attach: inside): the program uses CUDA "
+      "graphs and would crash if it left\n" CALLS_NOTE("2", "2") },
 };
 
 /* A kernel that runs when its window closes has its times: CUPTI goes when it has ended. */

@@ -109,7 +109,8 @@ static void *launch_on(void *unused)
     return NULL;
 }
 
-/* CUPTI goes on a thread of the collector; a minute is for a machine that is very busy. */
+/* CUPTI goes at the end of a launch of another thread; a minute is for a machine that is very busy.
+ */
 static int wait_until_gone(int (*finalized)(void), int times)
 {
     for (int i = 0; i < 60000; i++) {

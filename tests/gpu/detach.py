@@ -6,6 +6,8 @@
     detach.py capture MODE        graphs are captured, in a mode of CUDA, while windows open and close on another thread and
                                   on the capturing one; each replay must give the right result
     detach.py threads SECONDS     three threads launch, a fourth opens windows; the memory of GPU and process must not grow without end
+    detach.py alone SECONDS       one thread launches and opens windows, on one core with the threads of the collector: these run when it is
+                                  in the middle of a launch. Memory that is freed under it shows in what Python allocates
     detach.py graphs SECONDS      a graph is launched now and then while another thread opens windows: CUPTI must stay, the results be right
     detach.py check FILE.lpot flight|stopped|capture|threads|graphs
     detach.py nodes FULL.lpot PART.lpot      a graph that was captured in one window and launched in the next: its kernels come from
@@ -171,6 +173,28 @@ def threads(seconds):
         print(f"FAILED: results {done}, memory early {early}, late {late}")
 
 
+def alone(seconds):
+    import os
+
+    import torch
+    from torch.cuda import nvtx
+
+    os.sched_setaffinity(0, {random.choice(sorted(os.sched_getaffinity(0)))})  # before CUDA starts threads
+    a, windows, kept, until = torch.zeros(64, 64, device="cuda"), 0, [], time.monotonic() + seconds
+    while time.monotonic() < until:
+        nvtx.range_push(RANGE)
+        a = a * 0.5
+        nvtx.range_pop()
+        windows, leaves = windows + 1, time.monotonic() + 0.025
+        while time.monotonic() < leaves:
+            a = a * 0.5 + 1
+            kept = [*kept[-500:], ["x" * (len(kept) % 100)]]
+    right = abs(float(a.max()) - 2) < 1e-3
+    print(f"{windows} windows; right: {right}")
+    if not right:
+        print("FAILED: the result is wrong")
+
+
 def graphs(seconds):
     import torch
 
@@ -241,4 +265,4 @@ def nodes(full_path, part_path):
 if __name__ == "__main__":
     if sys.argv[1] in ("check", "nodes"):
         sys.exit((check if sys.argv[1] == "check" else nodes)(sys.argv[2], sys.argv[3]))
-    {"flight": flight, "stopped": stopped, "capture": capture, "threads": lambda s: threads(float(s)), "graphs": lambda s: graphs(float(s))}[sys.argv[1]](*sys.argv[2:])
+    {"flight": flight, "stopped": stopped, "capture": capture, "threads": lambda s: threads(float(s)), "alone": lambda s: alone(float(s)), "graphs": lambda s: graphs(float(s))}[sys.argv[1]](*sys.argv[2:])

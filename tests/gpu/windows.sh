@@ -80,6 +80,7 @@ inside() { # CUPTI in windows alone: what runs when a window closes, captures me
         leaving "capture-$mode" capture CAPTURE_LINGER_MS=0 -- capture $mode
     done
     leaving threads threads CAPTURE_LINGER_MS=0 -- threads 10
+    leaving alone threads CAPTURE_LINGER_MS=0 -- alone 20
     leaving graphs graphs CAPTURE_LINGER_MS=0 -- graphs 8
     traced all -- eager
     traced in-steps CAPTURE_RANGE=step CAPTURE_EVERY=4 CAPTURE_IN_A_ROW=4 CAPTURE_ATTACH=2 CAPTURE_LINGER_MS=0 -- eager
