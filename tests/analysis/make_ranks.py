@@ -105,7 +105,7 @@ def main() -> None:
     os.makedirs(words.out, exist_ok=True)
     for r, trace in enumerate(traces):
         with open(os.path.join(words.out, f"rank{r}.json"), "w", encoding="utf-8") as f:
-            json.dump(trace, f)
+            f.write(json.dumps(trace))
     del truth["clock"]
     with open(os.path.join(words.out, "truth.json"), "w", encoding="utf-8") as f:
         json.dump(truth, f)

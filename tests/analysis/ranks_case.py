@@ -18,7 +18,7 @@ class RanksCase(LpoCase):
         for i, trace in enumerate(traces):
             paths.append(os.path.join(self.cwd, f"trace{i}.json"))
             with open(paths[-1], "w", encoding="utf-8") as f:
-                json.dump(trace, f)
+                f.write(json.dumps(trace))
         done = self.lpo("report", "--json", *paths, *words)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
@@ -27,8 +27,8 @@ class RanksCase(LpoCase):
         for trace, name in zip(traces, names):
             path = os.path.join(self.cwd, folder, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with (gzip.open if name.endswith(".gz") else open)(path, "wt", encoding="utf-8") as f:
-                json.dump(trace, f)
+            with (gzip.open(path, "wt", 1) if name.endswith(".gz") else open(path, "w", encoding="utf-8")) as f:
+                f.write(json.dumps(trace))
         done = self.lpo("report", "--json", folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)

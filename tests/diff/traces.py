@@ -141,7 +141,7 @@ class Program:
         if self.rank is not None:
             trace["distributedInfo"] = {"rank": self.rank, "world_size": 2, "backend": "nccl"}
         with open(path, "w", encoding="utf-8") as f:
-            json.dump(trace, f)
+            f.write(json.dumps(trace))
         return path
 
 

@@ -34,7 +34,7 @@ def backward(trace, folder):
     where Python stacks were not recorded: both together."""
     path = os.path.join(folder, "trace.json")
     with open(path, "w", encoding="utf-8") as f:
-        json.dump(trace, f)
+        f.write(json.dumps(trace))
     out = subprocess.run([LPO, "regions", "--backward", "--json", path], capture_output=True, text=True, check=True).stdout
     rows = json.loads(out)["scopes"][0]["regions"]
     return {r["path"]: tuple(sum(r[part][key] for part in ("backward", "recomputed") if part in r) for key in ("launches", "gpu_ns"))

@@ -308,8 +308,8 @@ class RealTraces(Summary):
             if e.get("cat") == "kernel":
                 e["name"] = "gemm"  # so that nothing can be fused
         changed = os.path.join(os.path.dirname(self.run_dir), "all_gemm.json.gz")
-        with gzip.open(changed, "wt") as f:
-            json.dump(trace, f)
+        with gzip.open(changed, "wt", 1) as f:
+            f.write(json.dumps(trace))
         self.of_file(changed)
         self.assertEqual(self.found["findings"], [])
         texts = " ".join(i.get("text", "") for s in self.found["sections"] for i in s["items"])

@@ -88,7 +88,7 @@ class Xprof(unittest.TestCase):
             kernel(140, 7, "mul", "fusion.4", 14, "jit(step)/mul")]
         path = os.path.join(self.temp.name, "scopes.trace.json.gz")
         with gzip.open(path, "wt") as f:
-            json.dump({"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": events}, f)
+            f.write(json.dumps({"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": events}))
         regions = {r["path"].replace("TSL@", ""): r["gpu_ns_inclusive"] for r in self.lpo("regions", path)["scopes"][0]["regions"]
                    if r["launches"]}
         self.assertEqual(regions, {
