@@ -183,10 +183,11 @@ class Pages(LpoCase):
                                                                          "device:0": "process:144", "device:1": "process:145"})
         for scope in (s for s in scopes if "same_as" not in s):
             all_of_it = {r["path"]: r for r in whole[scope["scope"]]["regions"]}
-            self.assertEqual([r["path"] for r in scope["regions"]], [p for p in all_of_it if p in {r["path"] for r in scope["regions"]}])
+            paths = {r["path"] for r in scope["regions"]}
+            self.assertEqual([r["path"] for r in scope["regions"]], [p for p in all_of_it if p in paths])
             for region in scope["regions"]:
                 self.assertEqual(region, all_of_it[region["path"]])
-                self.assertTrue(region["parent"] is None or region["parent"] in {r["path"] for r in scope["regions"]})
+                self.assertTrue(region["parent"] is None or region["parent"] in paths)
             rest = scope["regions_left_out"]
             self.assertEqual(rest["regions"] + len(scope["regions"]), len(all_of_it))
             for key in ("gpu_ns_exclusive", "launches_exclusive"):
@@ -248,7 +249,7 @@ class Pages(LpoCase):
             self.assertEqual((len(starts), len(ends)), (sum(e["ph"] == "s" for e in events), sum(e["ph"] == "f" for e in events)))
             self.assertEqual(set(starts), set(ends))
             self.assertGreater(len(starts), 0, trace)
-            at = {lane: sorted(of) for lane, of in spans.items()}
+            begin = {lane: {start for start, _ in of} for lane, of in spans.items()}
             for flow, start in starts.items():
                 end = ends[flow]
                 self.assertEqual((start["name"], start["cat"], end["bp"]), (end["name"], end["cat"], "e"))
@@ -256,7 +257,7 @@ class Pages(LpoCase):
                 for e, name in ((start, "API calls"), (end, "stream ")):
                     lane, ns = (e["pid"], e["tid"]), round(1000 * e["ts"])
                     self.assertIn(name, lanes[lane])
-                    self.assertIn(ns, {s[0] for s in at[lane]}, (trace, e))
+                    self.assertIn(ns, begin[lane], (trace, e))
             last: dict = {}
             for e in (e for e in events if e["ph"] == "C"):
                 self.assertGreaterEqual(e["args"]["value"], 0)
