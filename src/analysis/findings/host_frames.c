@@ -132,14 +132,15 @@ static void keep_those_around(struct side *s, const lpo_findings_gaps *gaps)
     lpo_region_order_sort(s->rows.at, s->rows.len, comes_before, s);
 }
 
-static bool covers_half(const struct lpo_trace *t, const struct lpo_findings_gap *g,
-                        const struct frame *f)
+/* The part of a gap that lies in a frame. */
+static int64_t covered(const struct lpo_trace *t, const struct lpo_findings_gap *g,
+                       const struct frame *f)
 {
     int64_t start_ns = lpo_findings_gap_start(t, g), end_ns = start_ns + g->ns;
     int64_t from = f->start_ns > start_ns ? f->start_ns : start_ns;
     int64_t to = f->end_ns < end_ns ? f->end_ns : end_ns;
 
-    return to > from && to - from >= g->ns - (to - from);
+    return to > from ? to - from : 0;
 }
 
 /* "train.py(12): step" is a place that a reader can open; a built-in function is not. */
@@ -156,22 +157,23 @@ static bool is_torch(const char *name)
 
 /* From the inside out: the first; of Python functions the first with a source line outside PyTorch,
  * else the first with any. */
-static uint32_t choose(const struct lpo_trace *t, const struct lpo_findings_gap *g,
-                       const frames *open, bool python)
+static const struct frame *choose(const struct lpo_trace *t, const struct lpo_findings_gap *g,
+                                  const frames *open, bool python)
 {
     size_t least = open->len > MOST_FRAMES ? open->len - MOST_FRAMES : 0;
-    uint32_t inner = LPO_NONE;
+    const struct frame *inner = NULL;
 
     for (size_t i = open->len; i-- > least;) {
         const struct frame *f = &open->at[i];
         const char *name = lpo_trace_text(t, f->name);
+        int64_t ns = covered(t, g, f);
 
-        if (!covers_half(t, g, f) || (python && !is_source_line(name)))
+        if (!ns || ns < g->ns - ns || (python && !is_source_line(name)))
             continue;
         if (!python || !is_torch(name))
-            return f->name;
-        if (inner == LPO_NONE)
-            inner = f->name;
+            return f;
+        if (!inner)
+            inner = f;
     }
     return inner;
 }
@@ -206,7 +208,8 @@ void lpo_findings_host_frames(const struct lpo_trace *t, const lpo_findings_gaps
         keep_those_around(&s, gaps);
     for (size_t i = 0; i < gaps->len && s.rows.len; i++) {
         const struct lpo_findings_gap *g = &gaps->at[i];
-        uint32_t of = thread_of(t, g), name;
+        const struct frame *f;
+        uint32_t of = thread_of(t, g);
 
         if (of == LPO_NONE)
             break; /* the last in order */
@@ -214,9 +217,9 @@ void lpo_findings_host_frames(const struct lpo_trace *t, const lpo_findings_gaps
             open.len = 0;
         thread = of;
         open_until(&s, thread, middle(t, g), &next, &open);
-        name = choose(t, g, &open, python);
-        if (name != LPO_NONE)
-            found(ctx, g, name);
+        f = choose(t, g, &open, python);
+        if (f)
+            found(ctx, g, f->name, covered(t, g, f));
     }
     lpo_vec_free(&open);
     lpo_vec_free(&s.rows);

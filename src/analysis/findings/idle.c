@@ -297,7 +297,7 @@ static uint32_t main_region(const struct sorter *s, uint32_t bucket)
     return region;
 }
 
-static void add_frame(void *ctx, const struct lpo_findings_gap *g, uint32_t name)
+static void add_frame(void *ctx, const struct lpo_findings_gap *g, uint32_t name, int64_t ns)
 {
     struct frame_sums *sums = ctx;
     bool fresh;
@@ -305,7 +305,7 @@ static void add_frame(void *ctx, const struct lpo_findings_gap *g, uint32_t name
 
     if (fresh)
         lpo_vec_push(&sums->all, ((struct frame_sum){ 0, g->bucket, name }));
-    sums->all.at[row].ns += g->counted_ns;
+    sums->all.at[row].ns += ns < g->counted_ns ? ns : g->counted_ns;
 }
 
 static void frame_sums_free(struct frame_sums *sums)

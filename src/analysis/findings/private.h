@@ -162,7 +162,9 @@ bool lpo_findings_messages_around(const struct lpo_findings_messages *m, int64_t
 void lpo_findings_messages_facts(const struct lpo_findings_messages *m, struct lpo_finding *f);
 void lpo_findings_messages_free(struct lpo_findings_messages *m);
 
-typedef void lpo_findings_frame_fn(void *ctx, const struct lpo_findings_gap *g, uint32_t name);
+/* `ns`: the part of the gap that lies in it. */
+typedef void lpo_findings_frame_fn(void *ctx, const struct lpo_findings_gap *g, uint32_t name,
+                                   int64_t ns);
 
 /* Puts gaps that are in order of time by the thread that launched what ended them; within a thread
  * they stay in order. */

@@ -195,6 +195,13 @@ static const char *operator_advice(const struct lpo_finding_words *w, const char
     return strstr(operator, "::") || strstr(operator, "Backward") ? NULL : known_work;
 }
 
+/* Of JAX: what it does to start a function has several names, and none may have most of the time.
+ */
+static bool starts_jitted(const char *operator)
+{
+    return strstr(operator, "PJRT_") || strstr(operator, "PjRt") || strstr(operator, "Pjit");
+}
+
 static bool has_fact(const struct lpo_finding *f, enum lpo_fact fact)
 {
     for (size_t i = 0; i < f->nevidence; i++)
@@ -253,8 +260,9 @@ static const char *special_advice(const struct lpo_finding_words *w, const struc
         return "Launch less: torch.compile with its own backend (inductor), CUDA graphs or larger "
                "batches.";
     case LPO_FACT_IN_OPERATOR:
-        return most && f->kind == LPO_FINDING_HOST_WORK ? operator_advice(w, name(w, e->name))
-                                                        : NULL;
+        return (most || starts_jitted(name(w, e->name))) && f->kind == LPO_FINDING_HOST_WORK
+                   ? operator_advice(w, name(w, e->name))
+                   : NULL;
     case LPO_FACT_IN_PYTHON:
         return most && f->kind == LPO_FINDING_HOST_WORK ? known_work : NULL;
     default:
