@@ -204,7 +204,7 @@ class Sentences(Summary):
     def test_where_the_host_was_is_said_and_not_asked(self) -> None:
         read = {"ph": "X", "cat": "cpu_op", "name": "read_image", "pid": 1, "tid": 1, "ts": 40, "dur": 900}
         text = self.of_trace(*launch(1, 10, 20, 30), read, *launch(2, 1000, 1010, 1020))
-        self.assertIn("For 980 us of it the host was in read_image. Do that on another thread", text)
+        self.assertIn("For 900 us of it the host was in read_image. Do that on another thread", text)
         self.assertNotIn("Find out what", text)
 
     def test_one_rank_does_not_show_who_waits(self) -> None:

@@ -253,9 +253,8 @@ static double whole_of(const struct lpo_finding *f, enum lpo_fact fact)
     return (double)f->saving_ns;
 }
 
-/* NULL: nothing is to be said. */
-static const char *text_of(const struct lpo_finding_words *w, const struct lpo_finding *f,
-                           const struct lpo_evidence *e)
+const char *lpo_report_finding_part(const struct lpo_finding_words *w, const struct lpo_finding *f,
+                                    const struct lpo_evidence *e)
 {
     const char *whole = facts[e->fact].whole;
     LPO_STR part_text = { 0 };
@@ -279,7 +278,7 @@ bool lpo_report_finding_evidence(const struct lpo_finding_words *w, const struct
 {
     for (size_t k = 0; k < f->nevidence; k++) {
         const struct lpo_evidence *e = &f->evidence[k];
-        const char *text = text_of(w, f, e);
+        const char *text = lpo_report_finding_part(w, f, e);
 
         if (!text || i-- > 0)
             continue;

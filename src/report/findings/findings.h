@@ -56,6 +56,10 @@ const char *lpo_report_finding_value(const struct lpo_finding_words *w,
 /* The same as a whole sentence part. */
 const char *lpo_report_finding_fact(const struct lpo_finding_words *w,
                                     const struct lpo_evidence *e);
+/* The same, as evidence of a finding: a number that has been said is not said again. NULL: nothing
+ * is to be said. */
+const char *lpo_report_finding_part(const struct lpo_finding_words *w, const struct lpo_finding *f,
+                                    const struct lpo_evidence *e);
 const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
                                        const struct lpo_caution *c);
 /* What the critical GPU did with its time, in one sentence; NULL: no GPU time was recorded. */

@@ -167,10 +167,27 @@ static void add_speed(struct lpo_summary_page *t)
     }
 }
 
+static const struct lpo_evidence *evidence(const struct lpo_finding *f, enum lpo_fact fact)
+{
+    for (size_t i = 0; i < f->nevidence; i++)
+        if (f->evidence[i].fact == fact)
+            return &f->evidence[i];
+    return NULL;
+}
+
 /* What of the evidence the advice needs, where that is a large part: " For 1.2 ms of it the host
  * was at model.py(3): forward.", " Pinned memory would save about 3 ms of it." */
 static const char *key_fact(const struct lpo_finding_words *w, const struct lpo_finding *f)
 {
+    const struct lpo_evidence *step = evidence(f, LPO_FACT_MESSAGES_IN_STEP),
+                              *all = evidence(f, LPO_FACT_MESSAGES);
+
+    if (step)
+        return lpo_arena_printf(w->arena, " A step has %s small collectives one after another.",
+                                lpo_report_finding_value(w, step));
+    if (all)
+        return lpo_arena_printf(w->arena, " There are %s small collectives one after another.",
+                                lpo_report_finding_value(w, all));
     for (size_t i = f->nevidence; i-- > 0;) { /* the line of Python comes after the operator */
         const struct lpo_evidence *e = &f->evidence[i];
 
@@ -179,7 +196,7 @@ static const char *key_fact(const struct lpo_finding_words *w, const struct lpo_
                                     lpo_report_finding_value(w, e));
         if ((e->fact == LPO_FACT_IN_PYTHON || e->fact == LPO_FACT_IN_OPERATOR) &&
             e->value > (double)f->saving_ns / 2)
-            return lpo_arena_printf(w->arena, " F%s.", lpo_report_finding_fact(w, e) + 1);
+            return lpo_arena_printf(w->arena, " F%s.", lpo_report_finding_part(w, f, e) + 1);
     }
     return "";
 }
@@ -245,7 +262,7 @@ static void add_advice(struct lpo_summary_page *t)
 static void add_sureness(struct lpo_summary_page *t)
 {
     struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
-    bool measured = false, estimated = false;
+    bool measured = false, estimated = false, cut = false, simulated = false;
     const char *more;
 
     if (!t->findings->any_device)
@@ -256,13 +273,21 @@ static void add_sureness(struct lpo_summary_page *t)
             lpo_doc_paragraph(t->doc, "%s", more);
     if ((more = lpo_report_finding_queued(&w)))
         lpo_doc_paragraph(t->doc, "%s", more);
-    for (size_t i = 0; i < t->findings->all.len; i++)
-        *(t->findings->all.at[i].estimated ? &estimated : &measured) = true;
+    for (size_t i = 0; i < t->findings->all.len; i++) {
+        const struct lpo_finding *f = &t->findings->all.at[i];
+
+        *(f->estimated ? &estimated : &measured) = true;
+        cut |= !f->estimated && evidence(f, LPO_FACT_SIMULATED_NS);
+        simulated |= f->shorter_ns > 0;
+    }
     if (measured)
-        lpo_doc_paragraph(t->doc, "\"At most\" is time that was measured; how much of it can be "
-                                  "saved depends on the program.");
+        lpo_doc_paragraph(t->doc,
+                          "\"At most\" is time that was measured%s; how much of it can be saved "
+                          "depends on the program.",
+                          cut ? ", or less where a simulation of the trace says so" : "");
     if (estimated)
-        lpo_doc_paragraph(t->doc, "\"About\" is an estimate.");
+        lpo_doc_paragraph(t->doc, "\"About\" is an estimate%s.",
+                          simulated ? ", by a simulation of the trace with shorter kernels" : "");
     lpo_doc_paragraph(t->doc, "%s",
                       t->findings->noise > 0
                           ? lpo_arena_printf(t->doc->arena,
