@@ -27,7 +27,7 @@ static inline void tell(unsigned kind)
 #define GRID_GIVEN gx, gy, gz, bx, by, bz, shared, stream
 
 /* Name, kind, parameters, arguments: the calls that the collector's callback counts too
- * (collect/cuda_calls.h; tests/count/test_table.py compares the two). */
+ * (collect/cuda_calls.h; tests/count/test_count.py compares the two). */
 #define LAUNCHES(X)                                                                                \
     X(cuLaunchKernel, LPO_COUNT_KERNEL, (void *f, GRID, void **params, void **extra),              \
       (f, GRID_GIVEN, params, extra))                                                              \
