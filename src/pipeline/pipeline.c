@@ -41,6 +41,21 @@ bool lpo_pipeline_wants(const struct lpo_node *config, const struct lpo_stage *s
     return lpo_pipeline_enabled(config, stage) && (stage->light || !lpo_pipeline_is_light(config));
 }
 
+int lpo_pipeline_check_settings(struct lpo_arena *a, const struct lpo_node *config,
+                                struct lpo_err *err)
+{
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++) {
+        struct lpo_stage_ctx ctx = { .arena = a, .stage = *s, .config = config };
+
+        if (!(*s)->check_settings || !lpo_pipeline_wants(config, *s))
+            continue;
+        lpo_pipeline_stage_read_settings(*s, &ctx);
+        if ((*s)->check_settings(&ctx, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
 /* Once for the job, or once for this machine. */
 static bool done_elsewhere(const struct lpo_pipeline *p, const struct lpo_stage *stage)
 {

@@ -46,6 +46,10 @@ struct lpo_pipeline {
 /* Is the stage switched on, and does run.mode let it run? */
 bool lpo_pipeline_wants(const struct lpo_node *config, const struct lpo_stage *stage);
 
+/* Refuses what a wanted stage would refuse when its turn comes, whatever ran before it. */
+int lpo_pipeline_check_settings(struct lpo_arena *a, const struct lpo_node *config,
+                                struct lpo_err *err);
+
 /* Fills manifest->stages: pending for those wanted, skipped with a reason for the others. */
 void lpo_pipeline_fill_manifest(struct lpo_pipeline *p);
 

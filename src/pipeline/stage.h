@@ -74,6 +74,9 @@ struct lpo_stage {
     const char *regions_file;              /* in its folder: the regions it recorded; or NULL */
     const char *const *from_start;         /* config keys of times that count from the start of each
                                               process, NULL-terminated; or NULL: it has none */
+    /* Refuses settings that no machine could do, before the first stage of a run begins. Only the
+     * arena, the config and the settings of ctx are there. NULL: the schema says all. */
+    int (*check_settings)(struct lpo_stage_ctx *ctx, struct lpo_err *err);
     /* Pure: config and ctx in, steps out. It writes nothing and starts nothing; it may look whether
      * a program exists. LPO_E_MISSING when a tool it needs is not here. NULL: no process. */
     int (*plan)(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err);

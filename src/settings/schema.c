@@ -182,6 +182,8 @@ static int check_duration(const struct lpo_schema_row *row, const struct lpo_nod
 
     if (n->kind != LPO_NODE_STRING || lpo_units_parse_duration(n->text, &ns, &why) < 0)
         return wrong(row, n, "a duration such as 90s or 10m", err);
+    if (row->min != INT64_MIN && ns < row->min)
+        return wrong(row, n, "a duration longer than 0, such as 90s or 10m", err);
     return 0;
 }
 

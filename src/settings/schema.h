@@ -34,8 +34,8 @@ struct lpo_schema_row {
     const char *fallback; /* the default as text, lists joined by commas; "null"; NULL: none */
     const char *doc;
     const char *values; /* "a|b|c": the only ones; "repeat:*" is a prefix; NULL: any */
-    int64_t min;        /* numbers: the least; INT64_MIN: no bound */
-    double from, to;    /* a real between the two, instead of `min`; `to` 0: no such bounds */
+    int64_t min;        /* numbers, and durations in ns: the least; INT64_MIN: no bound */
+    double from, to;    /* a number between the two, instead of `min`; `to` 0: no such bounds */
     bool nullable;
     bool number; /* texts and words: may be written as an integer, too: calls=3 */
 };

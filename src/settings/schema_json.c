@@ -78,7 +78,10 @@ static void write_type(struct lpo_json_writer *w, const struct lpo_schema_row *r
         write_enum(w, row->values);
     else
         lpo_jw_text(w, "type", names[row->type]);
-    if (row->to > 0) {
+    if (row->to > 0 && row->type == LPO_S_INT) {
+        lpo_jw_int(w, "minimum", (int64_t)row->from);
+        lpo_jw_int(w, "maximum", (int64_t)row->to);
+    } else if (row->to > 0) {
         lpo_jw_real(w, "minimum", row->from);
         lpo_jw_real(w, "maximum", row->to);
     } else if ((row->type == LPO_S_INT || row->type == LPO_S_REAL) && row->min != INT64_MIN) {

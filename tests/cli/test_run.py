@@ -177,6 +177,24 @@ class Failures(LpoCase):
             self.assertIn("run.device is", done.stderr)
         self.assertFalse(os.path.exists(self.run_dir))
 
+    def test_a_window_that_cannot_be_is_refused_before_anything_starts(self) -> None:
+        for words, why in (
+            (["native.capture.range=a", "native.capture.calls=10-3"], "pipeline.native.capture.calls is '10-3'; write 3, 3-10 or 3-"),
+            (["native.capture.range=a", "native.capture.in_a_row=4"], "pipeline.native.capture.in_a_row=4 needs every"),
+            (["native.capture.slow=10ms"], "pipeline.native.capture.slow needs ring"),
+            (["native.capture.for=0s"], "'pipeline.native.capture.for' must be a duration longer than 0"),
+            (["native.capture.ring=0s"], "'pipeline.native.capture.ring' must be a duration longer than 0"),
+            (["native.capture.ring=1s", "native.capture.ring_mb=65537"], "must be an integer from 1 to 65536"),
+            (["native.capture.range=a", f"native.capture.every={2**63 - 1}"], "'pipeline.native.capture.every' must be an integer from 1"),
+            (["native.capture.range="], "pipeline.native.capture.range is empty"),
+            (["ncu.enable=true", "ncu.capture.after=3s"], "ncu knows no time"),
+        ):
+            for more in [], ["hydra.job.chdir=true"]:
+                done = self.lpo_run(*(f"pipeline.{w}" for w in words), *more)
+                self.assertEqual(done.returncode, 2, words)
+                self.assertIn(why, done.stderr)
+                self.assertFalse(os.path.exists(self.run_dir))
+
     def test_what_a_model_lacks_is_told_before_it_starts(self) -> None:
         os.makedirs(os.path.join(self.cwd, "model"))
         self.write("config.json", "{}")

@@ -322,9 +322,14 @@ static void check(void **state)
         fail_msg("'%s' should not be in:\n%s", c->not_there, lpo_str_text(&out));
 }
 
+#define SIXTEEN   "0123456789abcdef"
+#define SIXTY     SIXTEEN SIXTEEN SIXTEEN SIXTEEN
+#define LONG_NAME SIXTY SIXTY SIXTY SIXTY
+
 /* What a stage's tool cannot do is refused, with who can. */
 static const struct refused_case {
     const char *name, *config, *why;
+    bool here; /* on this machine, so only when its turn comes; all else before the first stage */
 } refused[] = {
     { "nsys: every of nothing", "{nsys: {enable: true, capture: {every: 8}}}",
       "pipeline.nsys.capture has calls or every and no range" },
@@ -379,7 +384,19 @@ static const struct refused_case {
     { "native: counts what CUPTI does not see",
       "{native: {enable: true, library: /bin/sh, capture: {range: a, count: true, attach: "
       "inside}}}",
-      "set pipeline.native.capture.attach=start" },
+      "set pipeline.native.capture.attach=start", true },
+    { "native: a range of no name",
+      "{native: {enable: true, library: /bin/sh, capture: {range: ''}}}",
+      "pipeline.native.capture.range is empty" },
+    { "native: a longer ring than there is",
+      "{native: {enable: true, library: /bin/sh, capture: {ring: 61m}}}",
+      "pipeline.native.capture.ring keeps the last hour at most" },
+    { "native: slower than is watched",
+      "{native: {enable: true, library: /bin/sh, capture: {ring: 60m, range: a, slow: 25h}}}",
+      "pipeline.native.capture.slow is 24h at most" },
+    { "native: a longer name than is compared",
+      "{native: {enable: true, library: /bin/sh, capture: {range: " LONG_NAME "}}}",
+      "pipeline.native.capture.range has 256 bytes, and the collector compares 255 at most" },
     { "native: calls that are no numbers",
       "{native: {enable: true, library: /bin/sh, capture: {range: a, calls: 5-3}}}",
       "pipeline.native.capture.calls is '5-3'" },
@@ -392,18 +409,19 @@ static void check_refused(void **state)
     struct lpo_manifest m = { .arena = a };
     struct lpo_pipeline p = { .arena = a, .run_dir = "/run", .call_dir = "/call", .manifest = &m };
     struct lpo_node *config = NULL;
-    struct lpo_err err = { 0 };
+    struct lpo_err before = { 0 }, err = { 0 };
     LPO_STR out = { 0 };
     const char *text = lpo_arena_printf(
         a, "workload: {kind: command, argv: [/bin/echo, hi]}\npipeline: %s\n", c->config);
 
     assert_int_equal(lpo_yaml_parse(a, text, strlen(text), "test", &config, &err), 0);
     p.config = config;
+    assert_int_equal(lpo_pipeline_check_settings(a, config, &before), c->here ? 0 : LPO_E_CONFIG);
+    if (!c->here)
+        assert_non_null(strstr(lpo_err_cause(&before), c->why));
     lpo_pipeline_fill_manifest(&p);
-    if (lpo_pipeline_dry_run(&p, &out, &err) == 0)
-        assert_non_null(strstr(lpo_str_text(&out), c->why));
-    else
-        assert_non_null(strstr(lpo_err_cause(&err), c->why));
+    assert_true(lpo_pipeline_dry_run(&p, &out, &err) < 0);
+    assert_non_null(strstr(lpo_err_cause(&err), c->why));
 }
 
 static size_t count(const char *text, const char *part)

@@ -226,10 +226,12 @@ static int run_pipeline(struct lpo_app *app, const struct lpo_job *job, struct l
     return finish(app, job, &p, code, out, err);
 }
 
-/* What the workload lacks, where a stage would start it. With hydra.job.chdir it starts in a folder
- * that is not there yet. */
-static int check_workload(struct lpo_arena *a, const struct lpo_job *job, struct lpo_err *err)
+/* Before there is a folder: what a stage would refuse, and what the workload lacks, where a stage
+ * would start it. With hydra.job.chdir it starts in a folder that is not there yet. */
+static int check_config(struct lpo_arena *a, const struct lpo_job *job, struct lpo_err *err)
 {
+    if (lpo_pipeline_check_settings(a, job->config, err) < 0)
+        return err->code;
     for (const struct lpo_stage *const *s = lpo_pipeline_stages(); !job->chdir && *s; s++)
         if ((*s)->plan && lpo_pipeline_wants(job->config, *s))
             return lpo_workload_check(a, job->config, job->call_dir, err) < 0 ||
@@ -354,7 +356,7 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *given, struct lpo
     };
 
     /* before the folder is made: a wrong name of a GPU or of a model is a wrong config */
-    if (lpo_run_supervise_begin(err) < 0 || check_workload(app->arena, job, err) < 0 ||
+    if (lpo_run_supervise_begin(err) < 0 || check_config(app->arena, job, err) < 0 ||
         find_hardware(app->arena, job->config, &hw, err) < 0 ||
         join_job(app, &mine, &team, err) < 0 ||
         lpo_run_folder_begin(app->arena, job->run_dir, &folder, err) < 0)

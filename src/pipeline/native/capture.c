@@ -8,13 +8,41 @@
 #include "util/arena.h"
 #include "util/err.h"
 
+enum { LONGEST_RANGE = 255 }; /* bytes */
+
 static void set_number(struct lpo_arena *a, struct lpo_step *step, const char *name, int64_t value)
 {
     lpo_run_step_env(a, step, name, lpo_arena_printf(a, "%lld", (long long)value));
 }
 
-static int check(const struct lpo_native_capture *c, struct lpo_err *err)
+/* What the collector takes at most (collect/knobs.c): it would record with less, and say nothing.
+ */
+static int check_bounds(const struct lpo_native_capture *c, struct lpo_err *err)
 {
+    static const int64_t hour_ns = 3600000000000;
+
+    if (c->range && !*c->range)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.range is empty: name an NVTX range, '*' for any, "
+                        "or set null to record the whole run");
+    if (c->range && strlen(c->range) > LONGEST_RANGE)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.range has %zu bytes, and the collector compares "
+                        "%d at most: shorten it with '*', which is any text",
+                        strlen(c->range), LONGEST_RANGE);
+    if (c->ring_ns > hour_ns)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.ring keeps the last hour at most: set 1h or less");
+    if (c->slow_ns > 24 * hour_ns)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.slow is 24h at most: no longer call is watched");
+    return 0;
+}
+
+int lpo_pipeline_native_capture_check(const struct lpo_native_capture *c, struct lpo_err *err)
+{
+    int64_t first, last;
+
     if (!c->range && (c->calls || c->every > 1 || c->in_a_row > 1 || c->count))
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.native.capture has calls, every, in_a_row or count and no range: "
@@ -41,7 +69,9 @@ static int check(const struct lpo_native_capture *c, struct lpo_err *err)
     if (c->wait && c->after_ns)
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.native.capture has wait and after: choose one of them");
-    return 0;
+    return check_bounds(c, err) < 0
+               ? err->code
+               : lpo_pipeline_capture_calls("native", c->calls, &first, &last, err);
 }
 
 int lpo_pipeline_native_capture_env(struct lpo_arena *a, const struct lpo_native_capture *c,
@@ -49,7 +79,8 @@ int lpo_pipeline_native_capture_env(struct lpo_arena *a, const struct lpo_native
 {
     int64_t first = 1, last = 0;
 
-    if (check(c, err) < 0 || lpo_pipeline_capture_calls("native", c->calls, &first, &last, err) < 0)
+    if (lpo_pipeline_native_capture_check(c, err) < 0 ||
+        lpo_pipeline_capture_calls("native", c->calls, &first, &last, err) < 0)
         return err->code;
     if (c->range) {
         lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_RANGE", c->range);

@@ -17,6 +17,8 @@ struct lpo_native_capture {
     bool count, control, wait;
 };
 
-/* Sets what differs from recording everything. Fails where the keys make no sense together. */
+/* Fails where the keys make no sense together, or ask for more than the collector can do. */
+int lpo_pipeline_native_capture_check(const struct lpo_native_capture *c, struct lpo_err *err);
+/* Sets what differs from recording everything; checks it first. */
 int lpo_pipeline_native_capture_env(struct lpo_arena *a, const struct lpo_native_capture *c,
                                     struct lpo_step *step, struct lpo_err *err);

@@ -145,6 +145,13 @@ static int find_library(struct lpo_stage_ctx *ctx, const char **out, struct lpo_
                     given ? given : "liblpo-collect.so");
 }
 
+static int native_check(struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    const struct native_settings *settings = ctx->settings;
+
+    return lpo_pipeline_native_capture_check(&settings->capture, err);
+}
+
 static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
 {
     const struct native_settings *settings = ctx->settings;
@@ -246,6 +253,7 @@ const struct lpo_stage lpo_pipeline_native = {
     .checks = checks,
     .regions_file = regions_file,
     .from_start = from_start,
+    .check_settings = native_check,
     .plan = native_plan,
     .prepare = native_prepare,
     .after = native_after,

@@ -60,6 +60,8 @@ void lpo_pipeline_ncu_command_drop_filters(struct lpo_ncu_command *c);
 /* gating_nvtx=false: kernels are not picked by name either. */
 void lpo_pipeline_ncu_gating(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command);
 
+/* Fails where pipeline.ncu.capture asks for what ncu cannot do. */
+int lpo_pipeline_ncu_check(struct lpo_stage_ctx *ctx, struct lpo_err *err);
 /* The NVTX filter that ncu_cli.nvtx or region mode asks for, in ncu's grammar; nothing when gating
  * is off. A gate on ranges that do not exist is dropped with a note. *nothing says why region mode
  * has no region to capture, else it is untouched; NULL: a region is not asked for. */

@@ -418,6 +418,7 @@ const struct lpo_stage lpo_pipeline_ncu = {
     LPO_STAGE_SETTINGS(lpo_ncu_settings, fields),
     .results = &results,
     .checks = checks,
+    .check_settings = lpo_pipeline_ncu_check,
     .plan = ncu_plan,
     .prepare = ncu_prepare,
     .after = ncu_after,

@@ -296,6 +296,14 @@ static int regions(struct lpo_stage_ctx *ctx, struct lpo_exprs *out, const char 
     return strcmp(s->regions_capture, "separate") == 0 ? 0 : join(ctx, key, out, err);
 }
 
+int lpo_pipeline_ncu_check(struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    struct lpo_settings_words patterns;
+    const char *range_filter;
+
+    return choose_window(ctx, &patterns, &range_filter, err);
+}
+
 int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command,
                                  const char **nothing, struct lpo_err *err)
 {

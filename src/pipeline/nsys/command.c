@@ -221,6 +221,14 @@ static const char *joined(struct lpo_arena *a, const struct lpo_settings_words *
     return lpo_arena_strdup(a, lpo_str_text(&out));
 }
 
+int lpo_pipeline_nsys_check(struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    const struct lpo_nsys_settings *s = ctx->settings;
+    struct window window = { 0 };
+
+    return choose_window(ctx, &s->capture, &window, err);
+}
+
 int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
                               struct lpo_nsys_command *out, struct lpo_err *err)
 {

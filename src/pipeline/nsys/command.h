@@ -39,8 +39,10 @@ struct lpo_nsys_command {
     const char *output;              /* `output`.nsys-rep */
 };
 
-/* From pipeline.nsys. A gate on a range that does not exist is left out, with a note. Fails where
- * pipeline.nsys.capture asks for what nsys cannot do. */
+/* Fails where pipeline.nsys.capture asks for what nsys cannot do. */
+int lpo_pipeline_nsys_check(struct lpo_stage_ctx *ctx, struct lpo_err *err);
+/* From pipeline.nsys, checked first. A gate on a range that does not exist is left out, with a
+ * note. */
 int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
                               struct lpo_nsys_command *out, struct lpo_err *err);
 /* All words before the program: `nsys profile`, or `nsys launch` where the command has a session.

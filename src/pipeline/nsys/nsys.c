@@ -419,6 +419,7 @@ const struct lpo_stage lpo_pipeline_nsys = {
     .results = &results,
     .checks = checks,
     .from_start = from_start,
+    .check_settings = lpo_pipeline_nsys_check,
     .plan = nsys_plan,
     .prepare = nsys_prepare,
     .after = nsys_after,
