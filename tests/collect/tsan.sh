@@ -69,7 +69,7 @@ rows=(
     "gpu_client busy LPO_COLLECT_CAPTURE_RANGE=decode LPO_COLLECT_CAPTURE_ATTACH=2 LPO_COLLECT_CAPTURE_LINGER_MS=0"
     "gpu_client window_threads LPO_COLLECT_CAPTURE_RANGE=decode LPO_COLLECT_CAPTURE_EVERY=3 LPO_COLLECT_CAPTURE_ATTACH=2 LPO_COLLECT_CAPTURE_LINGER_MS=0"
     "gpu_client switched_threads LPO_COLLECT_CAPTURE_CONTROL=1 LPO_COLLECT_CAPTURE_SIGNAL=12 LPO_COLLECT_CAPTURE_WAIT=1 LPO_COLLECT_CAPTURE_ATTACH=2 LPO_COLLECT_CAPTURE_LINGER_MS=1"
-    "count_linked comes_and_goes LD_PRELOAD=$work/liblpo-count.so LPO_COLLECT_CAPTURE_RANGE=decode LPO_COLLECT_CAPTURE_EVERY=2 LPO_COLLECT_CAPTURE_COUNT=1 LPO_COLLECT_CAPTURE_ATTACH=2 LPO_COLLECT_CAPTURE_LINGER_MS=0"
+    "count_linked comes_and_goes COUNT_CLIENT_CALLS=20 LD_PRELOAD=$work/liblpo-count.so LPO_COLLECT_CAPTURE_RANGE=decode LPO_COLLECT_CAPTURE_EVERY=2 LPO_COLLECT_CAPTURE_COUNT=1 LPO_COLLECT_CAPTURE_ATTACH=2 LPO_COLLECT_CAPTURE_LINGER_MS=0"
 )
 [ $# -gt 0 ] && mapfile -t rows < <(printf '%s\n' "${rows[@]}" | grep -e "$1") # by hand: those that match
 echo "1..${#rows[@]}"
@@ -79,7 +79,7 @@ for i in "${!rows[@]}"; do
     mkdir -p "$work/out"
     [ "$scenario" = switched_threads ] && ask "$settings" &
     # shellcheck disable=SC2086
-    output=$(env LPO_COLLECT_DIR="$work/out" GPU_CLIENT_END="$work/end" $settings timeout 120 "$work/$program" "$scenario" 2>&1)
+    output=$(env LPO_COLLECT_DIR="$work/out" GPU_CLIENT_END="$work/end" $settings timeout 300 "$work/$program" "$scenario" 2>&1)
     code=$?
     wait # for who asks
     if [ $code -eq 0 ] && [ -z "$output" ] && ls "$work"/out/*.lpot >/dev/null 2>&1; then
