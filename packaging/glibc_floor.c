@@ -50,6 +50,7 @@ PASS_ON(int, pthread_detach, (pthread_t thread), (thread))
 PASS_ON(int, pthread_sigmask, (int how, const sigset_t *restrict set, sigset_t *restrict before),
         (how, set, before))
 PASS_ON(int, pthread_attr_setstacksize, (pthread_attr_t * attr, size_t bytes), (attr, bytes))
+PASS_ON(int, pthread_mutex_trylock, (pthread_mutex_t * mutex), (mutex))
 
 /* This one came later than 2.2.5, so its oldest version has another number. */
 __asm__(".symver old_pthread_condattr_setclock, pthread_condattr_setclock@GLIBC_2.3.3");
@@ -94,7 +95,6 @@ PASS_ON(double, log, (double x), (x))
 PASS_ON(double, pow, (double x, double y), (x, y))
 PASS_ON(int, pthread_join, (pthread_t thread, void **result), (thread, result))
 PASS_ON(int, pthread_once, (pthread_once_t * once, void (*run)(void)), (once, run))
-PASS_ON(int, pthread_mutex_trylock, (pthread_mutex_t * mutex), (mutex))
 PASS_ON(int, pthread_mutexattr_init, (pthread_mutexattr_t * attr), (attr))
 PASS_ON(int, pthread_mutexattr_settype, (pthread_mutexattr_t * attr, int type), (attr, type))
 PASS_ON(int, pthread_mutexattr_destroy, (pthread_mutexattr_t * attr), (attr))
