@@ -143,8 +143,9 @@ class Toy(ServerCase):
         self.assertEqual(self.regions()["step/prefill"]["visits"], 2)
 
     def test_a_range_inside_the_window(self) -> None:
-        self.run_fine(*NATIVE, *QUICK, self.load(), "pipeline.native.capture.range=prefill", "pipeline.native.capture.every=2", "--", SERVER,
-                      "--port", "@port@", *MODEL)
+        done = self.run_fine(*NATIVE, *QUICK, self.load(), "pipeline.native.capture.range=prefill", "pipeline.native.capture.every=2", "--",
+                             SERVER, "--port", "@port@", *MODEL)
+        self.assertIn('Of 6 calls of "prefill" 3 were recorded: all times are of these.', done.stdout)
         self.assertEqual(self.regions()["step/prefill"]["visits"], 3)
         (window,) = self.json("report.json")["windows"]
         self.assertEqual((window["calls"], window["calls_recorded"]), (6, 3))

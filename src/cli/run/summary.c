@@ -58,6 +58,7 @@ static void print_times(const struct lpo_app *app, struct lpo_analysis_run *run)
     }
     lpo_doc_section(doc, "regions", "time by region", 1);
     lpo_report_add_regions(doc, lpo_analysis_all(lpo_analysis_unselected(a)), &o);
+    lpo_report_add_windows(doc, a);
     lpo_writer_text.write(doc, &text);
     fprintf(app->out, "\n%s", lpo_str_text(&text));
 }

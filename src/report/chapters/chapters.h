@@ -60,6 +60,8 @@ void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
 void lpo_report_memory_peaks(struct lpo_doc *doc, const struct lpo_analysis *a);
 /* How much of the run was recorded, and how its calls differ; nothing where all of it was. */
 void lpo_report_chapter_windows(struct lpo_doc *doc, const struct lpo_source *s);
+/* The same in one sentence, for a terminal; nothing where the whole run was recorded. */
+void lpo_report_add_windows(struct lpo_doc *doc, const struct lpo_analysis *a);
 /* Payloads of ranges, summed by name; nothing where there are none. */
 void lpo_report_chapter_numbers(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s);

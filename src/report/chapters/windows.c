@@ -7,6 +7,7 @@
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
+#include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -77,6 +78,42 @@ void lpo_report_chapter_windows(struct lpo_doc *doc, const struct lpo_source *s)
             t = lpo_doc_table(doc, "windows", "", columns, COUNT(columns));
         add_row(t, s->analysis->trace, &w->rows.at[i]);
     }
+}
+
+/* The calls of all processes, where all windows were opened for ranges of one name. */
+static const char *calls_of(const struct lpo_windows *w, const struct lpo_trace *t,
+                            uint64_t *recorded, uint64_t *calls)
+{
+    const char *name = NULL;
+
+    for (size_t i = 0; i < w->rows.len; i++) {
+        const struct lpo_windows_row *r = &w->rows.at[i];
+
+        if (r->range == LPO_NONE || (name && !lpo_streq(name, lpo_trace_text(t, r->range))))
+            return NULL;
+        name = lpo_trace_text(t, r->range);
+        *recorded += r->recorded;
+        *calls += r->calls;
+    }
+    return name;
+}
+
+void lpo_report_add_windows(struct lpo_doc *doc, const struct lpo_analysis *a)
+{
+    LPO_AUTO(lpo_windows) w = lpo_windows_create(a->trace);
+    uint64_t recorded = 0, calls = 0, windows = 0;
+    const char *name = calls_of(w, a->trace, &recorded, &calls);
+
+    for (size_t i = 0; i < w->rows.len; i++)
+        windows += w->rows.at[i].windows;
+    if (name)
+        lpo_doc_paragraph(doc, "Of %llu calls of \"%s\" %llu %s recorded: all times are of these.",
+                          (unsigned long long)calls, name, (unsigned long long)recorded,
+                          recorded == 1 ? "was" : "were");
+    else if (w->rows.len)
+        lpo_doc_paragraph(doc, "Only %llu window%s of the run %s recorded: all times are of %s.",
+                          (unsigned long long)windows, windows == 1 ? "" : "s",
+                          windows == 1 ? "was" : "were", windows == 1 ? "it" : "these");
 }
 
 static void put_row(struct lpo_record *to, const struct lpo_trace *t,
