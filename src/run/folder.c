@@ -207,8 +207,8 @@ static int make_beside(struct lpo_arena *a, struct lpo_run_folder *f, struct lpo
             continue; /* swept before it could be opened: other ranks begin at the same time */
         if (f->dir_fd < 0)
             return lpo_fail_errno(err, "cannot make a folder in '%s'", above);
-        flock(f->dir_fd, LOCK_EX | LOCK_NB);
-        if (fstat(f->dir_fd, &held) == 0 && lstat(f->dir, &st) == 0 && st.st_ino == held.st_ino)
+        if (lpo_file_keep(f->dir_fd) && fstat(f->dir_fd, &held) == 0 && lstat(f->dir, &st) == 0 &&
+            st.st_ino == held.st_ino)
             return 0;
         close(f->dir_fd);
         f->dir_fd = -1;

@@ -150,20 +150,20 @@ static const char *scratch_dir(void)
     return dir && *dir ? dir : "/tmp";
 }
 
-/* Nobody holds its lock: the process that wrote it is gone. */
-static bool is_abandoned(int dir, const char *name)
+/* Where nobody holds its lock: the process that wrote it is gone. It is removed with the lock held,
+ * so that who has just made it and comes for the lock knows that it goes. */
+static void remove_abandoned(int dir, const char *name)
 {
     struct stat st, same;
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    bool free;
 
     if (fd < 0)
-        return false;
-    free = fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
-           (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-           fstatat(dir, name, &same, AT_SYMLINK_NOFOLLOW) == 0 && same.st_ino == st.st_ino;
+        return;
+    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+        (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+        fstatat(dir, name, &same, AT_SYMLINK_NOFOLLOW) == 0 && same.st_ino == st.st_ino)
+        lpo_file_remove_at(dir, name);
     close(fd);
-    return free;
 }
 
 /* Locks of many network disks hold on one machine only. */
@@ -208,8 +208,8 @@ static void sweep(int dir, bool deep, int depth)
         close(copy);
     for (struct dirent *e; d && (e = readdir(d));) {
         if (lpo_str_starts(e->d_name, LPO_TEMP_PREFIX)) {
-            if (is_abandoned(dir, e->d_name) && may_sweep(dir, e->d_name))
-                lpo_file_remove_at(dir, e->d_name);
+            if (may_sweep(dir, e->d_name))
+                remove_abandoned(dir, e->d_name);
         } else if (deep && e->d_type == DT_DIR && depth < SWEEP_DEPTH &&
                    strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
             int below = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -257,8 +257,7 @@ void lpo_file_sweep_scratch(void)
             fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
             time(NULL) - st.st_mtime < scratch_age_s)
             continue;
-        if (is_abandoned(dirfd(d), e->d_name))
-            lpo_file_remove_at(dirfd(d), e->d_name);
+        remove_abandoned(dirfd(d), e->d_name);
     }
     if (d)
         closedir(d);

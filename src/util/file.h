@@ -47,6 +47,9 @@ enum { LPO_TEMP_HOST = 8, LPO_TEMP_NAME = sizeof LPO_TEMP_PREFIX + LPO_TEMP_HOST
 /* A name that begins with LPO_TEMP_PREFIX and a number for this machine, and cannot be guessed. */
 void lpo_file_temp_name(char out[LPO_TEMP_NAME]);
 bool lpo_file_temp_is_foreign(const char *name); /* another machine made it */
+/* Locks a temporary file or folder that was just made, so that lpo_file_sweep() of another process
+ * leaves it alone. False: such a sweep came first and removes it: make another. */
+bool lpo_file_keep(int fd);
 /* Removes the temporary files that are being written, and the scratch files. For a signal handler
  * that ends the process. */
 void lpo_file_drop_temp(void);

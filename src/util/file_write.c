@@ -72,8 +72,17 @@ bool lpo_file_temp_is_foreign(const char *name)
     return strlen(name) == LPO_TEMP_NAME - 1 && strncmp(name, own, strlen(own)) != 0;
 }
 
-/* The lock marks the file as being written: lpo_file_sweep() leaves it alone. It goes with the
- * descriptor, so a writer that was killed holds none. */
+bool lpo_file_keep(int fd)
+{
+    struct stat st;
+
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return false;
+    return fstat(fd, &st) < 0 || st.st_nlink > 0;
+}
+
+/* The lock marks the file as being written. It goes with the descriptor, so a writer that was
+ * killed holds none. */
 static int open_temp(int dir, char name[LPO_TEMP_NAME], mode_t mode)
 {
     unsigned tries = 0;
@@ -83,10 +92,10 @@ static int open_temp(int dir, char name[LPO_TEMP_NAME], mode_t mode)
 
         lpo_file_temp_name(name);
         fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-        if (fd >= 0)
-            flock(fd, LOCK_EX | LOCK_NB);
-        if (fd >= 0 || (errno != EEXIST && !lpo_stale_retry(errno, &tries)))
+        if (fd >= 0 ? lpo_file_keep(fd) : errno != EEXIST && !lpo_stale_retry(errno, &tries))
             return fd;
+        if (fd >= 0)
+            close(fd);
     }
     return -1;
 }

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "run/child/supervise.h"
@@ -51,6 +54,41 @@ static void unpublished_leaves_nothing(void **state)
     lpo_run_folder_close(&f);
     assert_int_equal(rmdir(lpo_path_join(a, scratch, "empty")),
                      0); /* fails where it is not empty */
+}
+
+/* Ranks of a job begin at the same time, and each sweeps before it makes its folder. */
+static void another_sweeps_meanwhile(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *above = lpo_path_join(a, scratch, "swept");
+    struct lpo_err err = { 0 };
+    enum { SWEEPERS = 4 }; /* more than there are cores: one is stopped between two steps */
+    pid_t sweepers[SWEEPERS];
+    int made = 0;
+
+    (void)state;
+    assert_int_equal(lpo_file_make_dirs(above, &err), 0);
+    for (size_t i = 0; i < SWEEPERS; i++) {
+        sweepers[i] = fork();
+        if (sweepers[i] != 0)
+            continue;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            lpo_file_sweep(above, true);
+    }
+    for (int i = 0; i < 300; i++) {
+        struct lpo_run_folder f;
+
+        if (lpo_run_folder_begin(a, lpo_path_join(a, above, "run"), &f, &err) == 0) {
+            made += lpo_run_folder_write(f.dir, "config.yaml", "x", 1, &err) == 0;
+            lpo_run_folder_close(&f);
+        }
+    }
+    for (size_t i = 0; i < SWEEPERS; i++) {
+        kill(sweepers[i], SIGKILL);
+        waitpid(sweepers[i], NULL, 0);
+    }
+    assert_int_equal(made, 300);
 }
 
 static void folder_of_others_is_refused(void **state)
@@ -256,6 +294,7 @@ int main(void)
         return 1;
     UNIT_TEST(&u, same_second_two_folders);
     UNIT_TEST(&u, unpublished_leaves_nothing);
+    UNIT_TEST(&u, another_sweeps_meanwhile);
     UNIT_TEST(&u, folder_of_others_is_refused);
     UNIT_TEST(&u, one_holder_at_a_time);
     UNIT_TEST(&u, unwritable_place_is_told);
