@@ -172,7 +172,8 @@ static void on_call(struct lpoc *c, int domain, uint32_t id, const struct cupti_
         on_graph_call(c, about, call);
     if (LPOC_RARE(about & (LPOC_CAN_BLOCK | LPOC_QUERIES)) && call->site != CUPTI_ENTER)
         on_blocking(about, domain, id, call);
-    /* kernels: what is told of as the runtime's call too ends here for the driver alone */
+    /* Launches of kernels alone: other calls may be part of a call of the runtime, of whose end
+     * CUPTI has yet to tell us. */
     if (LPOC_RARE(lpoc_detach_is_due(&c->detach)) && about & LPOC_LAUNCHES_KERNEL &&
         call->site != CUPTI_ENTER)
         lpoc_detach_now(c);

@@ -5,10 +5,9 @@
  * whatever is recorded. Here it comes with a window and goes when no other window has opened for a
  * while (CAPTURE_LINGER_MS) and what ran in the window has its times. A thread of the collector
  * waits for that. It must not send CUPTI away itself: a thread of the program that is inside CUPTI
- * at that moment, in the middle of a launch, goes on with memory that is freed (CUPTI 13.0:
- * "malloc(): unsorted double linked list corrupted", once in some hundred times). So CUPTI leaves
- * at the end of the program's next launch, in its callback, which is where NVIDIA says that it may.
- */
+ * at that moment, in the middle of a launch, goes on with memory that is freed, and the program
+ * crashes (CUPTI 13.0; docs/benchmarks.md, Windows). So CUPTI leaves at the end of the program's
+ * next launch, in its callback, which is where NVIDIA says that it may. */
 #pragma once
 
 #include <pthread.h>
