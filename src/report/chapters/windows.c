@@ -44,15 +44,24 @@ static void add_row(struct lpo_table *t, const struct lpo_trace *trace,
     lpo_doc_row_measure(t, r->all_launches);
 }
 
-static void add_sentence(struct lpo_doc *doc, const struct lpo_windows *w)
+/* Of all processes. */
+static uint64_t all_windows(const struct lpo_windows *w, int64_t *ns)
 {
     uint64_t windows = 0;
-    int64_t ns = 0;
 
+    *ns = 0;
     for (size_t i = 0; i < w->rows.len; i++) {
         windows += w->rows.at[i].windows;
-        ns += w->rows.at[i].recorded_ns;
+        *ns += w->rows.at[i].recorded_ns;
     }
+    return windows;
+}
+
+static void add_sentence(struct lpo_doc *doc, const struct lpo_windows *w)
+{
+    int64_t ns;
+    uint64_t windows = all_windows(w, &ns);
+
     lpo_doc_paragraph(
         doc,
         "Only %llu %s recorded, %.3f ms in all: every table of this report "
@@ -101,11 +110,10 @@ static const char *calls_of(const struct lpo_windows *w, const struct lpo_trace 
 void lpo_report_add_windows(struct lpo_doc *doc, const struct lpo_analysis *a)
 {
     LPO_AUTO(lpo_windows) w = lpo_windows_create(a->trace);
-    uint64_t recorded = 0, calls = 0, windows = 0;
+    int64_t ns;
+    uint64_t recorded = 0, calls = 0, windows = all_windows(w, &ns);
     const char *name = calls_of(w, a->trace, &recorded, &calls);
 
-    for (size_t i = 0; i < w->rows.len; i++)
-        windows += w->rows.at[i].windows;
     if (name)
         lpo_doc_paragraph(doc, "Of %llu calls of \"%s\" %llu %s recorded: all times are of these.",
                           (unsigned long long)calls, name, (unsigned long long)recorded,
