@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Lowest first, as in src/meson.build.
 ROOMS = ["util", "hydra", "settings", "gpu", "model", "run", "trace", "region", "rundir", "analysis",
          "report", "writer", "pipeline", "sweep", "cli"]
-APART = {"collect": {"collect", "lpo"}, "count": {"count", "lpo"}}  # guests in other programs use themselves and include/lpo
+APART = {"collect": {"collect", "lpo"}}  # a guest in other programs uses itself and include/lpo
 MODULES = {"util", "hydra"}  # rooms in which a file is a module
 ALIASES = {  # prefixes that are shorter than their file's name, because they are everywhere
     "util/xmalloc": ["lpo_x"], "util/json_write": ["lpo_jw_", "lpo_json_"],

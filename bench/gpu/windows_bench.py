@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What windows cost: outside, inside, every eighth step; and the calls that can block.
 
-    windows_bench.py --library liblpo-collect.so --out DIR [--what windows|rows|outside|counted] [--rounds 12] [--seconds 110]
+    windows_bench.py --library liblpo-collect.so --out DIR [--what windows|rows|outside] [--rounds 12] [--seconds 110]
 
 The model of collect_bench.py, in processes forked from one parent that has imported torch. A process with a collector
 is switched from outside, as `lpo ctl` does it, before each of its repeats: outside and inside a window are the same
@@ -17,9 +17,6 @@ counts whole; rounds in which windows are allowed and not allowed alternate in t
 `outside`: what is left when CUPTI has come and gone, finer than processes differ: each process is compared with itself. All rounds
 before its first window, then as many with a window before each repeat, which is not measured itself. Processes without a
 collector go through the same rounds, and what they change from the first half to the second is taken off.
-
-`counted`: as `rows`, beside processes in which launches are counted while CUPTI is away, by the liblpo-count.so that lies beside the
-library. All are forks of one process, so it is preloaded into all of them; where nobody counts, a launch costs one more jump.
 """
 import argparse
 import json
@@ -53,11 +50,6 @@ ROWS = [
     ("none", None, 2),
     ("rows", {**EIGHTH, "CAPTURE_IN_A_ROW": ROW, "CAPTURE_ATTACH": INSIDE}, 3),
 ]
-COUNTED = [
-    ("none", None, 2),
-    ("rows", ROWS[1][1], 2),
-    ("rows counted", {**ROWS[1][1], "CAPTURE_COUNT": 1}, 3),
-]
 OUTSIDE = [("none", None, 6), ("inside", {**SWITCHED, "CAPTURE_ATTACH": INSIDE}, 6)]
 BEFORE = "before"  # beside False and True: outside, before there was any window
 NEVER_INSIDE = ("none", "late")
@@ -80,13 +72,6 @@ ROWS_FIGURES = [
     ("the same, over the same process without windows", ("rows", True), ("rows", False)),
     ("the same process without windows, over no collector", ("rows", False), ("none", False)),
 ]
-COUNTED_FIGURES = [
-    (f"{ROW} steps in a row of every {ROW * EVERY}, over no collector", ("rows", True), ("none", False)),
-    ("the same counted, over no collector", ("rows counted", True), ("none", False)),
-    ("the same counted, over the same process without windows", ("rows counted", True), ("rows counted", False)),
-    ("the same counted, over not counted", ("rows counted", True), ("rows", True)),
-    ("counted and without windows, over no collector", ("rows counted", False), ("none", False)),
-]
 OUTSIDE_FIGURES = [
     ("before the first window, over no collector", ("inside", BEFORE), ("none", BEFORE)),
     ("outside, after windows, over no collector", ("inside", False), ("none", False)),
@@ -94,7 +79,6 @@ OUTSIDE_FIGURES = [
 WHATS = {
     "windows": (WINDOWS, WINDOWS_FIGURES, 1),
     "rows": (ROWS, ROWS_FIGURES, EVERY * ROW // collect_bench.TOKENS),
-    "counted": (COUNTED, COUNTED_FIGURES, EVERY * ROW // collect_bench.TOKENS),
     "outside": (OUTSIDE, OUTSIDE_FIGURES, 1),
 }
 
@@ -278,19 +262,6 @@ def of_halves(processes):
            f"standard error {100 * error:.2f}, {len(change['inside'])} and {len(change['none'])} processes")
 
 
-def preload(library):
-    """A library is preloaded when a program starts: so it starts again."""
-    folder = os.path.dirname(os.path.abspath(library))
-    places = [os.path.join(folder, "liblpo-count.so"), os.path.join(folder, "../count/liblpo-count.so")]  # the second in a build folder
-    count = next((path for path in places if os.path.exists(path)), None)
-    there = [path for path in os.environ.get("LD_PRELOAD", "").split(":") if path]
-    if not count:
-        raise SystemExit(f"FAILED: {places[0]} is not there")
-    if count not in there:
-        os.environ["LD_PRELOAD"] = ":".join([count, *there])
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
@@ -300,8 +271,6 @@ def main():
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=110, help="no new round after so many")
     args = parser.parse_args()
-    if args.what == "counted":
-        preload(args.library)
     started = time.time()
     _, wanted, repeats = WHATS[args.what]
     collect_bench.KINDS["eager"] = steps if repeats == 1 else all_steps

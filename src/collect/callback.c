@@ -7,8 +7,21 @@
 #include "collect/device.h"
 #include "collect/gpu.h"
 #include "collect/graph.h"
-#include "collect/launches.h"
 #include "collect/thread.h"
+
+/* A launch outside windows (CAPTURE_COUNT). */
+static void count_launch(const struct lpoc_thread *t, unsigned about)
+{
+    struct lpoc *c = t->owner;
+
+    if (about & LPOC_LAUNCHES_KERNEL) {
+        lpoc_count(c, LPOT_COUNT_UNRECORDED_LAUNCHES, 1);
+        if (t->chosen.open)
+            lpoc_count(c, LPOT_COUNT_CHOSEN_LAUNCHES, 1);
+    } else if (about & LPOC_LAUNCHES_GRAPH && t->chosen.open) {
+        lpoc_count(c, LPOT_COUNT_CHOSEN_GRAPHS, 1);
+    }
+}
 
 /* A launch of a run that is recorded in windows. Copies and graphs are reported outside them too,
  * kernels where they are counted. */
@@ -19,7 +32,8 @@ static bool window_takes(struct lpoc_thread *t, unsigned about, uint32_t correla
 
     if (takes)
         lpoc_window_note(c, correlation);
-    lpoc_launches_seen(t, about, takes);
+    else
+        count_launch(t, about);
     return takes;
 }
 

@@ -245,7 +245,7 @@ static size_t put_totals(const struct lpoc *c, uint8_t *bytes)
 
     for (unsigned i = 1; i < LPOC_COUNTERS; i++) {
         uint64_t value = __atomic_load_n(&c->counters[i], __ATOMIC_RELAXED);
-        if (!value || lpoc_launches_open(c, i))
+        if (!value)
             continue;
         p = lpoc_put_v(p, i);
         p = lpoc_put_v(p, value);
@@ -427,6 +427,27 @@ static void write_totals(struct lpoc *c, bool exits)
     }
 }
 
+/* Who counted launches outside windows: CUPTI, where it was there all the time. */
+static void write_who_counted(struct lpoc *c)
+{
+    const char *why = NULL, *fact[1][2] = { { "launches.counted", "callback" } };
+
+    if (!c->counts_launches)
+        return;
+    if (!c->knobs.launches)
+        why = "LPO_COLLECT_LAUNCHES=0 has no callbacks";
+    else if (c->knobs.capture_attach != LPOC_ATTACH_START)
+        why = "CUPTI was not always there (LPO_COLLECT_CAPTURE_ATTACH)";
+    else if (!lpoc_gpu_of(c))
+        why = "CUPTI was not there";
+    if (why) {
+        fact[0][1] = "unknown";
+        lpoc_note(c, LPOT_NOTE_UNCOUNTED, 0,
+                  "kernels launched outside windows were not counted: %s", why);
+    }
+    lpoc_write_facts(c, (const char *const(*)[2])fact, 1);
+}
+
 void lpoc_finish(struct lpoc *c, bool exits)
 {
     uintptr_t busy = lpoc_tls.busy;
@@ -437,7 +458,7 @@ void lpoc_finish(struct lpoc *c, bool exits)
     if (exits) {
         lpoc_sampler_stop(c);
         lpoc_detach_end(c);
-        lpoc_launches_finish(c);
+        write_who_counted(c);
     }
     lpoc_guard();
     lpoc_tls.busy = LPOC_BUSY_HELD;
@@ -472,7 +493,7 @@ void lpoc_forked(struct lpoc *c, bool inside)
     c->control.name[0] = 0; /* the thread that listens is the parent's */
     c->gpu_waits = false;
     lpoc_detach_start(c);
-    lpoc_launches_forked(c);
+    c->counts_launches = false;
     /* CUDA does not survive a fork, and neither does our view of it */
     c->gpu = c->gpu_ready = NULL;
     for (struct lpoc_thread *t = c->threads; t; t = t->next)

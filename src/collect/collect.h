@@ -13,10 +13,9 @@
 #include "collect/clock.h"
 #include "collect/control.h"
 #include "collect/defs.h"
-#include "collect/detach.h"
 #include "collect/file.h"
+#include "collect/inside/inside.h"
 #include "collect/knobs.h"
-#include "collect/launches.h"
 #include "collect/ring.h"
 #include "collect/window.h"
 #include "lpo/launchers.h"
@@ -54,7 +53,7 @@ struct lpoc {
     struct lpoc_gpu *gpu_ready; /* the same when all is enabled; atomic, for all others */
     bool gpu_waits;             /* for a window; under the lock of the windows */
     struct lpoc_detach detach;
-    struct lpoc_launches launches;
+    bool counts_launches; /* CUDA was initialised, and CAPTURE_COUNT is set */
     struct lpoc_window window;
     struct lpoc_control control;
     struct lpoc_ring ring;

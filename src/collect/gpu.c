@@ -52,8 +52,7 @@ const char *lpoc_result_text(const struct cupti *api, int result)
     return "CUPTI error";
 }
 
-/* Notes the refusal; true when there was none. */
-static bool granted(struct lpoc_gpu *g, int result, unsigned code, const char *what)
+bool lpoc_gpu_granted(struct lpoc_gpu *g, int result, unsigned code, const char *what)
 {
     if (result == CUPTI_OK || g->quiet)
         return result == CUPTI_OK;
@@ -97,7 +96,8 @@ static bool subscribe(struct lpoc_gpu *g)
                   "without that tool to have both",
                   who[0] ? " (" : "", who, who[0] ? ")" : "");
     else
-        granted(g, result, LPOT_NOTE_CUPTI_REFUSED, "CUPTI refused us, kernels are not recorded");
+        lpoc_gpu_granted(g, result, LPOT_NOTE_CUPTI_REFUSED,
+                         "CUPTI refused us, kernels are not recorded");
     return false;
 }
 
@@ -106,7 +106,8 @@ static void set_number(struct lpoc_gpu *g, int attribute, size_t value, const ch
     size_t size = sizeof value;
 
     if (g->api.set_attribute)
-        granted(g, g->api.set_attribute(attribute, &size, &value), LPOT_NOTE_CUPTI_PARTIAL, what);
+        lpoc_gpu_granted(g, g->api.set_attribute(attribute, &size, &value), LPOT_NOTE_CUPTI_PARTIAL,
+                         what);
 }
 
 static void set_byte(struct lpoc_gpu *g, int attribute, int64_t on, const char *what)
@@ -115,7 +116,8 @@ static void set_byte(struct lpoc_gpu *g, int attribute, int64_t on, const char *
     size_t size = sizeof value;
 
     if (g->api.set_attribute)
-        granted(g, g->api.set_attribute(attribute, &size, &value), LPOT_NOTE_CUPTI_PARTIAL, what);
+        lpoc_gpu_granted(g, g->api.set_attribute(attribute, &size, &value), LPOT_NOTE_CUPTI_PARTIAL,
+                         what);
 }
 
 static void set_attributes(struct lpoc_gpu *g)
@@ -137,7 +139,7 @@ static void set_attributes(struct lpoc_gpu *g)
 
 static bool enable_kind(struct lpoc_gpu *g, int64_t wanted, int kind, const char *what)
 {
-    return wanted && granted(g, g->api.enable(kind), LPOT_NOTE_CUPTI_PARTIAL, what);
+    return wanted && lpoc_gpu_granted(g, g->api.enable(kind), LPOT_NOTE_CUPTI_PARTIAL, what);
 }
 
 static bool enable_callbacks(struct lpoc_gpu *g, int domain, const struct lpoc_cbids *ids,
@@ -153,7 +155,7 @@ static bool enable_callbacks(struct lpoc_gpu *g, int domain, const struct lpoc_c
             if (result != CUPTI_OK && result != CUPTI_INVALID_PARAMETER)
                 last = result, refused++;
         }
-    return !refused || granted(g, last, LPOT_NOTE_CUPTI_PARTIAL, what);
+    return !refused || lpoc_gpu_granted(g, last, LPOT_NOTE_CUPTI_PARTIAL, what);
 }
 
 static const char no_copy_ranges[] = "the ranges of copies and memsets are not known";
@@ -265,7 +267,7 @@ static void choose_graphs(struct lpoc_gpu *g)
     write_fact(g, "cuda.graphs", whole ? "whole" : "nodes");
 }
 
-static bool enable_kinds(struct lpoc_gpu *g)
+bool lpoc_gpu_enable_kinds(struct lpoc_gpu *g)
 {
     const struct lpoc_knobs *k = &g->owner->knobs;
     bool any = false;
@@ -281,7 +283,7 @@ static bool enable_kinds(struct lpoc_gpu *g)
 static bool enable_records(struct lpoc_gpu *g)
 {
     const struct lpoc_knobs *k = &g->owner->knobs;
-    bool any = enable_kinds(g);
+    bool any = lpoc_gpu_enable_kinds(g);
 
     choose_graphs(g);
     return any || !(k->kernels || k->copies);
@@ -294,8 +296,8 @@ static bool known_version(struct lpoc_gpu *g)
     Dl_info where = { 0 };
     const char *pairs[2][2] = { { "cupti.version", text }, { "cupti.path", "" } };
 
-    if (!granted(g, g->api.get_version(&version), LPOT_NOTE_CUPTI_REFUSED,
-                 "CUPTI does not give its version, kernels are not recorded"))
+    if (!lpoc_gpu_granted(g, g->api.get_version(&version), LPOT_NOTE_CUPTI_REFUSED,
+                          "CUPTI does not give its version, kernels are not recorded"))
         return false;
     snprintf(text, sizeof text, "%u", version);
     if (dladdr((void *)(uintptr_t)g->api.get_version, &where) && where.dli_fname)
@@ -359,8 +361,9 @@ static bool start(struct lpoc_gpu *g)
     if (!g->again)
         g->owner->gpu = g; /* callbacks may come from here on */
     set_attributes(g);
-    if (!granted(g, g->api.register_callbacks(on_request, on_complete), LPOT_NOTE_CUPTI_REFUSED,
-                 "CUPTI takes no buffers, kernels are not recorded") ||
+    if (!lpoc_gpu_granted(g, g->api.register_callbacks(on_request, on_complete),
+                          LPOT_NOTE_CUPTI_REFUSED,
+                          "CUPTI takes no buffers, kernels are not recorded") ||
         !enable_records(g)) {
         g->api.unsubscribe(g->subscriber);
         return false;
@@ -416,15 +419,12 @@ void lpoc_gpu_start(struct lpoc *c)
         lpoc_note(c, LPOT_NOTE_GPU_OFF, 0, "LPO_COLLECT_GPU=0: kernels are not recorded");
         return;
     }
-    lpoc_launches_start(c);
+    c->counts_launches = c->knobs.capture_count && c->window.used;
     if (!waits_for_window(c))
         attach(c, false);
 }
 
-/* CUPTI allocates memory and waits for streams, which a thread may not do while it captures one
- * into a graph, nor any other thread while the capture is a global one: the capture would fail. A
- * thread in relaxed mode may. Returns the mode before, for the way back. */
-static int exchange_capture_mode(int mode)
+int lpoc_gpu_capture_mode(int mode)
 {
     int (*exchange)(int *mode) = NULL;
     void *f = dlsym(lpoc_driver(), "cuThreadExchangeStreamCaptureMode");
@@ -444,12 +444,12 @@ bool lpoc_gpu_attach(struct lpoc *c)
     if (!c->gpu_waits)
         return false;
     c->gpu_waits = false;
-    mode = exchange_capture_mode(CU_CAPTURE_RELAXED);
+    mode = lpoc_gpu_capture_mode(CU_CAPTURE_RELAXED);
     if (!c->gpu)
         attach(c, true);
     else if (!start(c->gpu))
         c->gpu_waits = c->gpu->quiet = true; /* who holds CUPTI now may not at the next window */
-    exchange_capture_mode(mode);
+    lpoc_gpu_capture_mode(mode);
     return true;
 }
 
@@ -459,82 +459,6 @@ void lpoc_gpu_deliver(struct lpoc *c)
 
     if (g)
         g->api.flush_all(0);
-}
-
-bool lpoc_gpu_may_leave(struct lpoc *c)
-{
-    struct lpoc_gpu *g = lpoc_gpu_of(c);
-    bool graphs;
-
-    if (!g || !g->api.finalize)
-        return false;
-    graphs = __atomic_load_n(&g->graphs, __ATOMIC_RELAXED);
-    if (!graphs && g->left < (uint64_t)c->knobs.capture_leaves)
-        return true;
-    if (!g->stays && graphs)
-        lpoc_note(c, LPOT_NOTE_OTHER, 0,
-                  "CUPTI stays in the process between windows (attach: inside): the program uses "
-                  "CUDA graphs and would crash if it left");
-    else if (!g->stays)
-        lpoc_note(c, LPOT_NOTE_OTHER, 0,
-                  "CUPTI stays in the process from here on (attach: inside): it has come and gone "
-                  "%lld times, and keeps some memory each time",
-                  (long long)c->knobs.capture_leaves);
-    g->stays = true;
-    return false;
-}
-
-bool lpoc_gpu_pack(struct lpoc *c)
-{
-    static const int kinds[] = { CUPTI_KIND_KERNEL, CUPTI_KIND_MEMCPY, CUPTI_KIND_MEMCPY2,
-                                 CUPTI_KIND_MEMSET };
-    struct lpoc_gpu *g = lpoc_gpu_of(c);
-    int mode;
-
-    if (!lpoc_gpu_may_leave(c))
-        return false;
-    mode = exchange_capture_mode(CU_CAPTURE_RELAXED);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        g->api.disable(kinds[i]); /* what is launched from here on knows nothing of CUPTI */
-    /* Not without force: cuptiFinalize() throws away what is in a buffer with a kernel that runs.
-     */
-    g->api.flush_all(CUPTI_FLUSH_FORCED);
-    exchange_capture_mode(mode);
-    return true;
-}
-
-void lpoc_gpu_unpack(struct lpoc *c)
-{
-    struct lpoc_gpu *g = lpoc_gpu_of(c);
-
-    if (g)
-        enable_kinds(g);
-}
-
-void lpoc_gpu_detach(struct lpoc *c)
-{
-    struct lpoc_gpu *g = lpoc_gpu_of(c);
-    int mode, result;
-
-    if (!lpoc_gpu_may_leave(c)) { /* a graph was launched meanwhile */
-        lpoc_gpu_unpack(c);
-        return;
-    }
-    mode = exchange_capture_mode(CU_CAPTURE_RELAXED);
-    result = g->api.finalize();
-    exchange_capture_mode(mode);
-    if (!granted(g, result, LPOT_NOTE_OTHER,
-                 "CUPTI does not leave, and stays in the process from here on (attach: inside)")) {
-        g->api.finalize = NULL;
-        lpoc_gpu_unpack(c);
-        return;
-    }
-    g->left++;
-    lpoc_records_detached(g->records);
-    __atomic_store_n(&g->base, __atomic_load_n(&c->window.highest, __ATOMIC_RELAXED),
-                     __ATOMIC_RELAXED);
-    __atomic_store_n(&c->gpu_ready, NULL, __ATOMIC_RELEASE);
-    c->gpu_waits = true;
 }
 
 /* Records alone: a thread that is in the middle of a launch when its callbacks end gives the number
@@ -549,7 +473,7 @@ void lpoc_gpu_switch(struct lpoc *c, bool on)
     result = on ? g->api.enable(CUPTI_KIND_KERNEL) : g->api.disable(CUPTI_KIND_KERNEL);
     if (result != CUPTI_OK && !g->switch_refused) {
         g->switch_refused = true;
-        granted(g, result, LPOT_NOTE_CUPTI_PARTIAL, "a window could not be switched");
+        lpoc_gpu_granted(g, result, LPOT_NOTE_CUPTI_PARTIAL, "a window could not be switched");
     }
 }
 

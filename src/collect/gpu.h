@@ -48,6 +48,9 @@ static inline uint32_t lpoc_correlation(const struct lpoc_gpu *g, uint32_t id)
 void lpoc_on_callback(void *user, int domain, uint32_t id, const void *data);
 const char *lpoc_result_text(const struct cupti *api, int result);
 
+/* Notes a refusal; true when there was none. */
+bool lpoc_gpu_granted(struct lpoc_gpu *g, int result, unsigned code, const char *what);
+
 /* Called by the driver inside cuInit: no CUDA call is allowed yet. CUPTI may wait for the first
  * window (CAPTURE_ATTACH). */
 void lpoc_gpu_start(struct lpoc *c);
@@ -58,17 +61,12 @@ struct lpoc_gpu *lpoc_gpu_of(struct lpoc *c);
 bool lpoc_gpu_attach(struct lpoc *c);
 /* Has CUPTI deliver the records of what has ended; under the same lock. */
 void lpoc_gpu_deliver(struct lpoc *c);
-/* Not while it is not there; never where the program has CUDA graphs: a launch of one that runs
- * while CUPTI leaves ends in an illegal memory access (CUPTI 13.0); and not without end: CUPTI
- * keeps 0.6 MB of the GPU's memory each time that it comes. */
-bool lpoc_gpu_may_leave(struct lpoc *c);
-/* Before CUPTI leaves: no records any more, and those that there are delivered. False: it does not
- * leave. And the way back. Under the same lock. */
-bool lpoc_gpu_pack(struct lpoc *c);
-void lpoc_gpu_unpack(struct lpoc *c);
-/* CUPTI leaves the process until the next window; under the same lock, and at the end of a CUDA
- * call that it tells us of (detach.h). */
-void lpoc_gpu_detach(struct lpoc *c);
+/* Records of kernels, copies and memsets; false: CUPTI gives none of them. */
+bool lpoc_gpu_enable_kinds(struct lpoc_gpu *g);
+/* CUPTI allocates memory and waits for streams, which a thread may not do while it captures one
+ * into a graph, nor any other thread while the capture is a global one: the capture would fail. A
+ * thread in relaxed mode may. Returns the mode before, for the way back. */
+int lpoc_gpu_capture_mode(int mode);
 /* Kernel records, on or off; under the lock of the windows. */
 void lpoc_gpu_switch(struct lpoc *c, bool on);
 /* Delivers what CUPTI still holds; at the end of the process. */

@@ -104,7 +104,6 @@ struct lpoc_tls {
     uintptr_t busy; /* inside the collector: where on the stack, or LPOC_BUSY_HELD; 0: outside */
     uintptr_t busy_before_fork;
     struct lpoc_guard_state guard; /* guard.h */
-    unsigned announced;            /* launches.h: the launch that comes; 0: none */
     /* Calls turned away since the collector was entered at `busy`. */
     uint32_t turned_away, turned_away_at;
     uint64_t turned_away_ticks;

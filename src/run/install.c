@@ -12,7 +12,6 @@ static const char *const places[] = {
     ".",
     "workloads",
     "src/collect",
-    "src/count",
     "..",
     "../workloads",
     "../libexec/llm-perf-opt",

@@ -37,7 +37,7 @@ def serve(_, commands, answers):
     print("ready", file=answers, flush=True)
     while commands.readline().strip() == "eager":
         start = time.perf_counter()
-        for _ in range(collect_bench.TOKENS if {"rows", "counted"} & set(sys.argv) else 16):
+        for _ in range(collect_bench.TOKENS if "rows" in sys.argv else 16):
             with lpo.range("a step"):
                 pass
         print(1e3 * (time.perf_counter() - start), file=answers, flush=True)
@@ -72,13 +72,6 @@ class Windows(unittest.TestCase):
         self.assertEqual(len(lines), len(windows_bench.ROWS_FIGURES))
         self.assertTrue(all(line.endswith(" processes") for line in lines), lines)
         self.assertEqual(calls, {f"rows-{i}": 4 * windows_bench.ROW for i in range(3)})  # one row in each round with windows
-
-    def test_rows_of_steps_that_are_counted(self) -> None:
-        """the library that counts is in every process: the program has started itself again"""
-        lines, calls = self.bench("--what", "counted", "--rounds", "2")
-        self.assertEqual(len(lines), len(windows_bench.COUNTED_FIGURES))
-        self.assertTrue(all(line.endswith(" processes") for line in lines), lines)
-        self.assertEqual(calls, {name: 2 * windows_bench.ROW for name in ("rows-0", "rows-1", *(f"rows_counted-{i}" for i in range(3)))})
 
     def test_each_process_against_itself(self) -> None:
         lines, calls = self.bench("--what", "outside", "--rounds", "3")

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # On a GPU machine with gcc and PyTorch: what the calls that can block cost, what windows cost outside and inside, and
 # whether every eighth step of a decode stands for all of them:
-#   tests/gpu/windows.sh [cost] [rows] [outside] [hooked] [same] [graphs] [attach] [inside] [stopped] [counted]
-# all without words. The first four measure for at most $SECONDS_EACH (240) each, the others take 100. $OUT gets PART.txt
-# and traces, and from those four a file of figures, a line each, also where the time did not suffice for all rounds.
+#   tests/gpu/windows.sh [cost] [rows] [outside] [same] [graphs] [attach] [inside] [stopped]
+# all without words. The first three measure for at most $SECONDS_EACH (240) each, the others take 100. $OUT gets PART.txt
+# and traces, and from those three a file of figures, a line each, also where the time did not suffice for all rounds.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
@@ -23,7 +23,7 @@ traced() { # NAME SETTINGS… -- WORDS…
     while [ "$1" != -- ]; do settings+=("LPO_COLLECT_$1"); shift; done
     shift
     mkdir -p "$work/$name"
-    timeout 60 env ${preload:+LD_PRELOAD="$preload"} NVTX_INJECTION64_PATH="$lib" CUDA_INJECTION64_PATH="$lib" LPO_COLLECT_DIR="$work/$name" "${settings[@]}" \
+    timeout 60 env NVTX_INJECTION64_PATH="$lib" CUDA_INJECTION64_PATH="$lib" LPO_COLLECT_DIR="$work/$name" "${settings[@]}" \
         "$PYTHON" ${program:-tests/gpu/windows.py run} "$@" || fail "$name: the program failed"
 }
 biggest() { ls -S "$work/$1"/*.lpot 2>/dev/null | head -1; } # a program may start small ones of its own
@@ -39,7 +39,6 @@ bench() { # WHAT
 cost() { bench windows; }
 rows() { bench rows; }
 outside() { bench outside; }
-hooked() { bench counted; }
 same() {
     traced full -- eager
     traced eighth CAPTURE_RANGE=step CAPTURE_EVERY=8 CAPTURE_COUNT=1 -- eager
@@ -97,27 +96,7 @@ stopped() { # kernels that run when `lpo ctl stop` is said have their times
         "$PYTHON" tests/gpu/detach.py check "$(biggest "stopped-$how")" stopped || fail "stopped-$how"
     done
 }
-counted() { # launches while CUPTI is away, by liblpo-count.so: with those recorded they are exactly the launches of a full recording
-    local count=$work/liblpo-count.so step=(CAPTURE_RANGE=step CAPTURE_EVERY=4 CAPTURE_COUNT=1) away=(CAPTURE_ATTACH=2 CAPTURE_LINGER_MS=0)
-    traced all -- eager
-    traced callback "${step[@]}" CAPTURE_IN_A_ROW=4 -- eager
-    preload=$count traced hook "${step[@]}" CAPTURE_IN_A_ROW=4 "${away[@]}" -- eager
-    preload=$count traced late "${step[@]}" CAPTURE_FIRST=40 CAPTURE_ATTACH=1 -- eager
-    traced nobody "${step[@]}" CAPTURE_IN_A_ROW=4 "${away[@]}" -- eager
-    launches all callback callback
-    launches all hook hook
-    launches all late hook
-    launches all nobody unknown
-    for what in torch backward triton cupy; do
-        "$PYTHON" -c "import ${what/backward/torch}" 2>/dev/null || { echo "SKIP $what: it is not here"; continue; }
-        program="tests/gpu/launches.py run" traced "$what-all" -- $what
-        program="tests/gpu/launches.py run" preload=$count traced "$what-hook" "${step[@]}" "${away[@]}" -- $what
-        echo "-- $what"
-        launches "$what-all" "$what-hook" hook
-    done
-}
-launches() { "$PYTHON" tests/gpu/launches.py compare "$(biggest "$1")" "$(biggest "$2")" "$3" step || fail "$2 against $1"; }
-for part in "${@:-cost rows outside hooked same graphs attach inside stopped counted}"; do
+for part in "${@:-cost rows outside same graphs attach inside stopped}"; do
     for p in $part; do
         echo "== $p"
         "$p" 2>&1 | tee "$OUT/$p.txt"

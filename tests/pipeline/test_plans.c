@@ -384,7 +384,7 @@ static const struct refused_case {
     { "native: counts what CUPTI does not see",
       "{native: {enable: true, library: /bin/sh, capture: {range: a, count: true, attach: "
       "inside}}}",
-      "set pipeline.native.capture.attach=start", true },
+      "set attach=start, or count=false" },
     { "native: a range of no name",
       "{native: {enable: true, library: /bin/sh, capture: {range: ''}}}",
       "pipeline.native.capture.range is empty" },
@@ -397,6 +397,10 @@ static const struct refused_case {
     { "native: a longer name than is compared",
       "{native: {enable: true, library: /bin/sh, capture: {range: " LONG_NAME "}}}",
       "pipeline.native.capture.range has 256 bytes, and the collector compares 255 at most" },
+    { "native: counts while CUPTI is away",
+      "{native: {enable: true, library: /bin/sh, capture: {range: a, count: true, attach: "
+      "window}}}",
+      "set attach=start, or count=false" },
     { "native: calls that are no numbers",
       "{native: {enable: true, library: /bin/sh, capture: {range: a, calls: 5-3}}}",
       "pipeline.native.capture.calls is '5-3'" },

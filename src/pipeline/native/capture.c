@@ -47,6 +47,12 @@ int lpo_pipeline_native_capture_check(const struct lpo_native_capture *c, struct
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.native.capture has calls, every, in_a_row or count and no range: "
                         "set pipeline.native.capture.range to the NVTX range they are about");
+    if (c->count && strcmp(c->attach, "start") != 0)
+        return lpo_fail(
+            err, LPO_E_CONFIG,
+            "pipeline.native.capture.count=true needs CUPTI all the time, and attach=%s "
+            "has it in windows alone: set attach=start, or count=false",
+            c->attach);
     if (c->in_a_row > 1 && c->every == 1)
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.native.capture.in_a_row=%lld needs every: every=8 records the "

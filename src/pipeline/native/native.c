@@ -7,7 +7,6 @@
 #include "analysis/run.h"
 #include "gpu/nvml.h"
 #include "pipeline/native/capture.h"
-#include "pipeline/native/preload.h"
 #include "pipeline/native/ranks.h"
 #include "pipeline/native/refusals.h"
 #include "pipeline/native/regions.h"
@@ -177,12 +176,7 @@ static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
                      lpo_arena_printf(a, "%lld", (long long)settings->buffer_kb));
     lpo_run_step_env(a, step, "LPO_COLLECT_FLUSH_MS",
                      lpo_arena_printf(a, "%lld", (long long)settings->flush_ms));
-    if (lpo_pipeline_native_capture_env(a, &settings->capture, step, err) < 0)
-        return err->code;
-    /* Where CUPTI is not always there, its callbacks do not see every launch. */
-    if (settings->gpu && settings->capture.count && strcmp(settings->capture.attach, "start") != 0)
-        return lpo_pipeline_native_preload(a, library, step, err);
-    return 0;
+    return lpo_pipeline_native_capture_env(a, &settings->capture, step, err);
 }
 
 /* From prepare to collect. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collect/detach.h - CUPTI only inside windows (CAPTURE_ATTACH=2).
+/* collect/inside/inside.h - CUPTI only inside windows (CAPTURE_ATTACH=2).
  *
  * CUPTI slows a program that launches many small kernels down as long as it is in the process,
  * whatever is recorded. Here it comes with a window and goes when no other window has opened for a
