@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # A thin front for Meson: every target sets up what it needs, then does its job.
 #   make          build/lpo                      make run      profile the embedded workload
-#   make test     all tests under sanitizers     make check    format, static analysis, both compilers
+#   make deps     install what is missing        make quick    fast tests, no sanitizers: after every edit
+#   make test     tests under sanitizers         make nightly  everything: hours
+#   make check    format, static analysis, both compilers
 #   make bench    timings as ratios              make fuzz     every fuzz target for a minute
 #   make torture  kills, faults, mutants: long   make coverage how much the tests reach
 #   make stage1-run, make stage2-profile: old names of two ways to run; ARGS='run.repeats=5 …'
-#   make install  PREFIX=/usr/local DESTDIR=
+#   make install  PREFIX=/usr/local DESTDIR=     make tags     git tags of the versions in CHANGELOG.md
 #   make deb      a Debian package in dist/      make dist     a tarball for glibc 2.28+ in dist/
 #   make image    an OCI image in dist/
 PREFIX ?= /usr/local
@@ -13,10 +15,16 @@ BUILD  ?= build
 SAN    ?= build-san
 .DEFAULT_GOAL := build
 
-.PHONY: stage1-run stage2-profile build setup run test torture bench fuzz check coverage install clean portable deb dist image
+.PHONY: stage1-run stage2-profile build setup deps run quick test nightly torture bench fuzz check coverage install clean portable deb dist image tags
 
+# Says what is missing; `make deps` installs it, and so do `make run`, `make test` and `make nightly`.
 setup:
-	@scripts/setup.sh
+	@scripts/setup.sh $(DEPS)
+
+DEPS = --check
+deps run test nightly: DEPS =
+deps: setup
+	@scripts/setup.sh packages-test.txt || echo "deps: some tests will be skipped" >&2
 
 $(BUILD)/build.ninja: | setup
 	@meson setup $(BUILD) --prefix=$(PREFIX) >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
@@ -39,11 +47,14 @@ stage1-run: build
 stage2-profile: build
 	@$(BUILD)/lpo run --config-name deep_profile_runner $(ARGS)
 
-# Some tests run an lpo without sanitizers; what is only tested needs no second build.
-test: WHAT = programs
-test: build $(SAN)/build.ninja
-	@scripts/setup.sh packages-test.txt || echo "test: going on without them" >&2
-	@scripts/test.sh $(SAN)
+quick: build
+	@scripts/test.sh $(BUILD) --suite quick
+
+test: deps $(SAN)/build.ninja
+	@scripts/test.sh --lint $(SAN) --suite quick --suite test
+
+nightly: deps build $(SAN)/build.ninja
+	@scripts/nightly.sh $(BUILD) $(SAN)
 
 torture: build $(SAN)/build.ninja
 	@scripts/torture.sh $(SAN)
@@ -76,5 +87,8 @@ install: build
 	@meson configure $(BUILD) --prefix=$(PREFIX) && ninja -C $(BUILD) >/dev/null
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
 
+tags:
+	@scripts/tags.py
+
 clean:
-	rm -rf $(BUILD) $(SAN) build-portable build-deb build-coverage build-fuzz build-check-* dist
+	rm -rf $(BUILD) $(SAN) build-portable build-deb build-coverage build-fuzz build-nightly build-check-* dist

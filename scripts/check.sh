@@ -11,11 +11,7 @@ if [ ${#need[@]} -gt 0 ]; then
     sudo=; [ "$(id -u)" -eq 0 ] || sudo=sudo
     $sudo apt-get install -y --no-install-recommends "${need[@]}" libclang-rt-14-dev
 fi
-mapfile -t sources < <(git ls-files '*.c' '*.h')
-echo "format";    clang-format --dry-run --Werror "${sources[@]}"
-echo "house";     scripts/check-house.py
-echo "license";   scripts/spdx.py --check
-echo "docs";      scripts/check-docs.py; scripts/wrap-docs.py --check $(git ls-files '*.md' | grep -v '^tests/data/')
+scripts/lint.sh
 echo "tidy";      scripts/tidy.sh
 # What it found in a file is kept in build-tidy/ too, and taken again while the file is the same.
 echo "cppcheck";  mkdir -p build-tidy/cppcheck

@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# setup.sh [LIST]: installs the Debian packages of a list in this folder (packages.txt) that are
-# missing. Prints and does nothing when all are there. With sudo where we are not root.
+# setup.sh [--check] [LIST]: installs the Debian packages of a list in this folder (packages.txt) that
+# are missing. Prints and does nothing when all are there. With sudo where we are not root.
+# --check installs nothing: it says what is missing.
 set -euo pipefail
 cd "$(dirname "$0")"
+check=
+if [ "${1:-}" = --check ]; then check=yes && shift; fi
+# Elsewhere Meson says what it does not find.
+if [ -n "$check" ] && ! command -v dpkg-query >/dev/null; then exit 0; fi
 
 missing=()
 while read -r name _; do
@@ -11,6 +16,11 @@ while read -r name _; do
     dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || missing+=("$name")
 done < "${1:-packages.txt}"
 [ ${#missing[@]} -eq 0 ] && exit 0
+if [ -n "$check" ]; then
+    echo "missing: ${missing[*]}" >&2
+    echo "\`make deps\` installs them" >&2
+    exit 3
+fi
 
 if ! command -v apt-get >/dev/null; then
     echo "setup: these packages are needed and there is no apt-get to install them: ${missing[*]}" >&2

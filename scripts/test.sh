@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds and runs every test in the sanitizer build folder given, and closes with
-# "N passed, N failed" (", N skipped" when there were any).
+# test.sh [--lint] BUILD [ARGUMENT…]: builds and runs the tests of a build folder, all of them or those that the
+# arguments of `meson test` choose (--suite quick), and closes with "N passed, N failed" (", N skipped" when there were
+# any). --lint: only after format and the rules of the tree were found right.
 set -uo pipefail
+if [ "${1:-}" = --lint ]; then
+    shift
+    scripts/lint.sh || { echo "0 passed, 1 failed"; exit 1; }
+fi
 build=${1:-build-san}
 ninja -C "$build" >"$build/ninja.log" 2>&1 || { tail -60 "$build/ninja.log"; echo "0 passed, 1 failed"; exit 1; }
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0} UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}
