@@ -10,6 +10,9 @@
 5. The page of a folder (README.md) names each of its files, so that a reader finds one without a search.
 6. Only pipeline/ and settings/ know a stage: no other room reads a key pipeline.<stage>.… or names a
    file in a stage's folder. Sentences for users may name keys; the rest comes from the stage's row.
+7. What a room must not know (STRANGERS): rundir no analysis, writers no trace, a report no file of a trace.
+8. Files that a comment names are there.
+9. docs/architecture.md has the rooms in this order, and the files that it names are there.
 """
 import collections
 import pathlib
@@ -32,6 +35,14 @@ ALIASES = {  # prefixes that are shorter than their file's name, because they ar
 DOORS = {"hydra": {"hydra/compose.h"}}  # what others may include of a room
 CLOSED = ("trace/kineto/", "trace/native/", "trace/nsys/", "trace/ncu/")  # private to their room
 
+# A room, what its code does not say, why, and files that still do.
+STRANGERS = [
+    ("rundir", r"\blpo_analysis\b", "rundir only finds files", {"rundir/rundir.h"}),
+    ("writer", r'^#include "((?:trace|region|rundir|analysis)/[^"]+)', "a writer knows a document, not what it was made of",
+     {"writer/reports.c", "writer/top_yaml.c"}),
+    ("report", r"\blpo_trace_read\w*\(", "events come from the model: a report opens no trace", {"report/region_rows.c"}),
+]
+
 # A definition at the left margin, which clang-format puts on one line with its name.
 DEFINITION = re.compile(r"^(?!static\b|extern\b|typedef\b|#|LPO_)[a-z_][\w \t*]*?\b([a-z]\w*)\([^;{]*\)\s*\{", re.M)
 TYPE = re.compile(r"^(?:struct|enum|union) (lpo_\w+) \{", re.M)
@@ -40,6 +51,8 @@ COMMENT = re.compile(r"/\*.*?\*/", re.S)
 STAGE_KEY = re.compile(r'"(pipeline\.\w+\.[\w.]*\w)"')
 STAGE_NAME = re.compile(r'^const struct lpo_stage lpo_pipeline_\w+ = \{\s*\.name = "(\w+)"', re.M)
 KNOW_STAGES = {"pipeline", "settings"}
+MADE = {"report.md", "kernels.md", "operators.md", "regions.md", "hidden.yaml", "inputs.yaml"}  # by lpo, in a run folder
+FILE_NAME = re.compile(r"(?<![\w/.*<>-])((?:[\w-]+/)*[\w-]+\.[ch])\b(?![\w.])")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 
 
@@ -77,8 +90,35 @@ def known_stages(text, stages):
     return STAGE_KEY.findall(code) + (in_folder.findall(code) if in_folder else [])
 
 
+def endings(root):
+    """Every source and every end of its path: `region/tree.h` and `tree.h`."""
+    found = set()
+    for folder in ("src", "include", "tests", "workloads", "bench", "fuzz"):
+        for path in (root / folder).rglob("*.[ch]"):
+            parts = path.relative_to(root).parts
+            found.update("/".join(parts[at:]) for at in range(len(parts)))
+    return found
+
+
+def check_architecture(root, sources):
+    """The rooms in our order, and files that are there."""
+    page = root / "docs" / "architecture.md"
+    if not page.exists():
+        return []
+    text = page.read_text()
+    named = re.findall(r"`([\w./-]+\.(?:c|h|py|ts|yaml|md))`", text)
+    faults = [f"docs/architecture.md: there is no {name}" for name in named
+              if name not in sources and not (root / name).exists() and not (root / "src" / name).exists()
+              and not list((root / "web" / "src").rglob(name)) and name not in MADE]
+    rooms = re.findall(r"^\| `(\w+)` \|", text, re.M)
+    if rooms != ROOMS + list(APART):
+        faults.append(f"docs/architecture.md: its rooms are {' '.join(rooms)}, ours {' '.join(ROOMS + list(APART))}")
+    return faults
+
+
 def check(source):
-    faults = []
+    sources = endings(source.parent)
+    faults = check_architecture(source.parent, sources)
     stages = stage_names(source)
     if not stages:
         faults.append("pipeline/ has no row of a stage that this check can find")
@@ -100,6 +140,10 @@ def check(source):
                 faults.append(f"{name}: includes {include}; the door of {other}/ is {', '.join(DOORS[other])}")
             elif include.startswith(CLOSED) and other != room:
                 faults.append(f"{name}: includes {include}, which is private to {other}/")
+        faults += [f"{name}: {why}: {match.group(0)}" for place, what, why, known in STRANGERS
+                   if place == room and str(name) not in known for match in re.finditer(what, COMMENT.sub("", text), re.M)]
+        faults += [f"{name}: a comment names {other}, which is not there" for comment in COMMENT.findall(text)
+                   for other in FILE_NAME.findall(comment) if other not in sources]
         if room not in KNOW_STAGES:
             faults += [f'{name}: knows "{what}" of a stage; its row in pipeline/ should give it'
                        for what in known_stages(text, stages)]

@@ -12,7 +12,7 @@ enum { LPOC_PATH_MAX = 4096 };
 enum lpoc_attach {
     LPOC_ATTACH_START,  /* from the first call of CUDA */
     LPOC_ATTACH_WINDOW, /* from the first window */
-    LPOC_ATTACH_INSIDE, /* in windows alone; detach.h */
+    LPOC_ATTACH_INSIDE, /* in windows alone */
 };
 
 struct lpoc_knobs {

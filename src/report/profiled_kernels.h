@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/kernel_summary.h - what `lpo kernels` found as a document. */
+/* report/profiled_kernels.h - what `lpo kernels` found as a document. */
 #pragma once
 
 #include <stddef.h>

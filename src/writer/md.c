@@ -141,7 +141,7 @@ static void write_table(const struct md *w, const struct lpo_table *t)
     lpo_str_addc(out, '\n');
 }
 
-/* Bars become a small table; plots are pictures beside the page (writer/svg.h); lanes are left to
+/* Bars become a small table; plots are pictures beside the page (writer/svg.c); lanes are left to
  * other writers. */
 static void write_figure(const struct lpo_figure *f, struct lpo_str *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/findings/findings.h - what costs wall time, how much of it could be saved, and why we
- * think so. Numbers and codes only; report/findings.c has the words.
+ * think so. Numbers and codes only; report/findings/words.c has the words.
  *
  * All findings are about one device, the critical one: that with the longest span. A program on
  * several GPUs ends no sooner than it does, and clocks of several devices are never added. What was

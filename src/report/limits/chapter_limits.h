@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/limits/limits_chapter.h - the chapter "How far from the limit".
+/* report/limits/chapter_limits.h - the chapter "How far from the limit".
  *
  * What each region needs, what it took, and the least time that the hardware allows. */
 #pragma once

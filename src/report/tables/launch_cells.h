@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/sum_cells.h - sums of launches as cells of a table. */
+/* report/tables/launch_cells.h - sums of launches as cells of a table. */
 #pragma once
 
 #include <stdbool.h>

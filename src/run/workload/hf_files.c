@@ -29,7 +29,7 @@ static int check_model(struct lpo_arena *a, const char *cwd, const char *name, s
     return 0;
 }
 
-/* '#' starts a comment, as in inputs.c and lpo_hf/samples.py. */
+/* '#' starts a comment, as in samples.c and lpo_hf/samples.py. */
 static bool names_a_sample(const char *text)
 {
     while (*text) {
