@@ -14,7 +14,8 @@
 struct lpo_hardware {
     const char *name;   /* "h200_sxm" */
     const char *label;  /* "NVIDIA H200 SXM" */
-    const char *source; /* "sheet", "computed", "measured": printed beside every share of a peak */
+    const char *source; /* "sheet", "computed", "achievable" (what the best kernels reach) or
+                         * "measured": printed beside every share of a peak */
     double flops[LPO_DTYPES];
     double bandwidth; /* bytes a second to and from the device's memory */
     double memory;    /* bytes; 0: unknown */

@@ -32,17 +32,28 @@ static int read_yaml(struct lpo_arena *a, const char *path, struct lpo_node **ou
     return rc;
 }
 
-static void read_rates(const struct lpo_node *root, struct lpo_hardware *hw)
+/* True when the map `block` has a rate. */
+static bool read_flops(const struct lpo_node *root, const char *block, struct lpo_hardware *hw)
 {
+    bool any = false;
+
     for (int t = 1; t < LPO_DTYPES; t++) {
-        char key[32];
+        char key[48];
         double rate;
 
-        snprintf(key, sizeof key, "tflops.%s", lpo_dtype_name((enum lpo_dtype)t));
+        snprintf(key, sizeof key, "%s.%s", block, lpo_dtype_name((enum lpo_dtype)t));
         rate = lpo_node_real_at(root, key);
-        if (rate > 0)
+        if (rate > 0) {
             hw->flops[t] = rate * 1e12;
+            any = true;
+        }
     }
+    return any;
+}
+
+static void read_rates(const struct lpo_node *root, struct lpo_hardware *hw)
+{
+    read_flops(root, "tflops", hw);
     if (lpo_node_real_at(root, "bandwidth_gbs") > 0)
         hw->bandwidth = lpo_node_real_at(root, "bandwidth_gbs") * 1e9;
 }
@@ -70,6 +81,27 @@ static void read_entry(struct lpo_arena *a, const struct lpo_node *root, struct 
     read_rates(root, hw);
 }
 
+static const struct lpo_hardware *keep_sheet(struct lpo_arena *a, const struct lpo_hardware *hw)
+{
+    struct lpo_hardware *sheet = LPO_NEW(a, struct lpo_hardware);
+
+    *sheet = *hw;
+    return hw->sheet ? hw->sheet : sheet;
+}
+
+/* The rates that the best kernels reach become the ceilings; MFU is still of the sheet's. */
+static void read_achievable(struct lpo_arena *a, const struct lpo_node *root,
+                            struct lpo_hardware *hw)
+{
+    struct lpo_hardware best = *hw;
+
+    if (!read_flops(root, "achievable", &best))
+        return;
+    best.sheet = keep_sheet(a, hw);
+    best.source = "achievable";
+    *hw = best;
+}
+
 /* Replaces the ceilings by those that `lpo doctor --calibrate` measured, where it did; the sheet
  * stays reachable. */
 static int read_measured(struct lpo_arena *a, const char *const *dirs, struct lpo_hardware *hw,
@@ -77,7 +109,6 @@ static int read_measured(struct lpo_arena *a, const char *const *dirs, struct lp
 {
     for (; *dirs; dirs++) {
         const char *path = lpo_arena_printf(a, "%s/hardware/%s.measured.yaml", *dirs, hw->name);
-        struct lpo_hardware *sheet;
         struct lpo_node *root = NULL;
         int rc;
 
@@ -86,9 +117,7 @@ static int read_measured(struct lpo_arena *a, const char *const *dirs, struct lp
         rc = read_yaml(a, path, &root, err);
         if (rc < 0)
             return rc;
-        sheet = LPO_NEW(a, struct lpo_hardware);
-        *sheet = *hw;
-        hw->sheet = sheet;
+        hw->sheet = keep_sheet(a, hw);
         hw->source = "measured";
         read_rates(root, hw);
         break;
@@ -107,6 +136,7 @@ static int load(struct lpo_arena *a, const char *const *dirs, const char *path,
     read_entry(a, root, out);
     if (out->bandwidth <= 0)
         return lpo_fail(err, LPO_E_FORMAT, "'%s' has no bandwidth_gbs", path);
+    read_achievable(a, root, out);
     return read_measured(a, dirs, out, err);
 }
 

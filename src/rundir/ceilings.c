@@ -84,7 +84,8 @@ int lpo_rundir_hardware(const struct lpo_rundir *d, const struct lpo_source *s,
         hw = LPO_NEW(d->arena, struct lpo_hardware);
         if (!of_config(d, dirs, hw) && !of_trace(d, s->trace, dirs, hw))
             return 0;
-        hw = (struct lpo_hardware *)lpo_gpu_hardware_sheet(hw);
+        if (strcmp(hw->source, "measured") == 0) /* on this machine; the trace may be of another */
+            hw = (struct lpo_hardware *)lpo_gpu_hardware_sheet(hw);
     }
     *out = hw;
     return 0;
