@@ -14,6 +14,7 @@
 #include "analysis/memory/memory.h"
 #include "analysis/numbers/numbers.h"
 #include "analysis/operators/operators.h"
+#include "analysis/phases/phases.h"
 #include "analysis/queue/queue.h"
 #include "analysis/ranks/balance.h"
 #include "analysis/ranks/jobs.h"
@@ -49,6 +50,7 @@ struct lpo_analysis_memo {
     bool has_classes;
     struct lpo_operators *operators[2];
     struct lpo_program_steps *steps;
+    struct lpo_phases *phases;
     bool has_steps;
     struct lpo_memory_peaks *memory;
     struct lpo_numbers *numbers;
@@ -219,6 +221,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     for (int i = 0; i < 2; i++)
         lpo_operators_destroy(a->memo->operators[i]);
     lpo_steps_destroy(a->memo->steps);
+    lpo_phases_destroy(a->memo->phases);
     lpo_memory_peaks_destroy(a->memo->memory);
     lpo_numbers_destroy(a->memo->numbers);
     lpo_counters_rules_destroy(a->memo->rules);
@@ -338,6 +341,13 @@ const struct lpo_program_steps *lpo_analysis_steps(const struct lpo_analysis *a)
         a->memo->steps = lpo_steps_create(a->tree);
     a->memo->has_steps = true;
     return a->memo->steps;
+}
+
+const struct lpo_phases *lpo_analysis_phases(const struct lpo_analysis *a)
+{
+    if (!a->memo->phases)
+        a->memo->phases = lpo_phases_create(a->tree, lpo_analysis_steps(a));
+    return a->memo->phases;
 }
 
 const struct lpo_counters_rules *lpo_analysis_rules(const struct lpo_analysis *a)

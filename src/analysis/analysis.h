@@ -41,6 +41,7 @@ struct lpo_program_steps;
 struct lpo_trace;
 struct lpo_wall;
 struct lpo_wall_collectives;
+struct lpo_phases;
 struct lpo_wall_steady;
 struct lpo_wall_timeline;
 
@@ -99,6 +100,9 @@ const struct lpo_class_sum *lpo_analysis_classes(const struct lpo_analysis *a, s
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes);
 /* Iterations of a training, batches of a server; NULL: no range is a step. */
 const struct lpo_program_steps *lpo_analysis_steps(const struct lpo_analysis *a);
+/* What comes once (loading, first calls, compiling), what is steady, and the window of a process.
+ */
+const struct lpo_phases *lpo_analysis_phases(const struct lpo_analysis *a);
 /* What ncu's rules say about its kernels. */
 const struct lpo_counters_rules *lpo_analysis_rules(const struct lpo_analysis *a);
 /* Numbers that the program gave, by region. */

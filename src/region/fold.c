@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/fold.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,25 +26,6 @@ struct folder {
     uint32_t *first_child, *next; /* per row of the scope */
     size_t over;
 };
-
-static bool digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* Every run of digits as one star. */
-static void add_starred(struct lpo_str *out, const char *name)
-{
-    for (const char *p = name; *p;) {
-        if (!digit(*p)) {
-            lpo_str_addc(out, *p++);
-            continue;
-        }
-        lpo_str_addc(out, '*');
-        while (digit(*p))
-            p++;
-    }
-}
 
 static const char *row_name(struct folder *f, uint32_t row)
 {
@@ -70,7 +52,8 @@ size_t lpo_region_shown_len(const char *name, size_t len)
         for (size_t k = 0; k < sizeof marks / sizeof *marks; k++) {
             size_t mark = strlen(marks[k]);
 
-            if (len - i > mark && memcmp(name + i, marks[k], mark) == 0 && digit(name[i + mark]))
+            if (len - i > mark && memcmp(name + i, marks[k], mark) == 0 &&
+                isdigit((unsigned char)name[i + mark]))
                 return i;
         }
     }
@@ -388,7 +371,7 @@ static void find_families(struct folder *f, const row_vec *rows, family_vec *out
         struct family *family;
         LPO_STR key = { 0 };
 
-        add_starred(&key, shown_name(f, row));
+        lpo_str_add_starred(&key, shown_name(f, row), strlen(shown_name(f, row)));
         family = family_of(map, &starred, lpo_region_row_kind(f->scope, &f->scope->rows.at[row]),
                            lpo_arena_strndup(f->out->arena, lpo_str_text(&key), key.len));
         lpo_vec_push(&family->rows, row);

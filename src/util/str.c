@@ -270,6 +270,19 @@ uint64_t lpo_str_hash(const void *bytes, size_t len)
     return h ^ h >> 32;
 }
 
+void lpo_str_add_starred(struct lpo_str *s, const char *text, size_t len)
+{
+    bool was = false;
+
+    for (size_t i = 0; i < len; i++) {
+        bool digit = text[i] >= '0' && text[i] <= '9';
+
+        if (!digit || !was)
+            lpo_str_addc(s, digit ? '*' : text[i]);
+        was = digit;
+    }
+}
+
 void lpo_str_add_shell(struct lpo_str *s, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -50,6 +50,9 @@ void lpo_str_add_base64(struct lpo_str *s, const void *bytes, size_t len, size_t
 /* 64-bit FNV-1a style hash, for tables (not for adversaries: tables bound their chains). */
 uint64_t lpo_str_hash(const void *bytes, size_t len);
 
+/* Appends `text` with a star for every run of digits: "layer*" is what layer0 and layer31 share. */
+void lpo_str_add_starred(struct lpo_str *s, const char *text, size_t len);
+
 /* Appends `word` quoted for a POSIX shell; plain words stay bare. */
 void lpo_str_add_shell(struct lpo_str *s, const char *word);
 

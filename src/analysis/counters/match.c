@@ -99,21 +99,6 @@ static void add_path(const struct lpo_region_tree *tree, const struct lpo_gpu_op
     }
 }
 
-/* The same with every run of digits as one '#'. */
-static void fold_digits(struct lpo_str *path)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < path->len; i++) {
-        bool digit = path->at[i] >= '0' && path->at[i] <= '9';
-
-        if (digit && n && path->at[n - 1] == '#')
-            continue;
-        path->at[n++] = digit ? '#' : path->at[i];
-    }
-    path->len = n;
-}
-
 static struct queue *queue_at(struct lpo_counters_match *m, struct lpo_map *map,
                               const struct lpo_str *key)
 {
@@ -241,8 +226,7 @@ static void group_peers(struct lpo_counters_match *m)
         add_path(m->base_tree, w, &path);
         lpo_counters_match_shape_key(m, m->base, w, &key);
         ordinal = next_ordinal(&o, &path, &key);
-        fold_digits(&path);
-        lpo_str_addn(&key, lpo_str_text(&path), path.len);
+        lpo_str_add_starred(&key, lpo_str_text(&path), path.len);
         lpo_str_addn(&key, (const char *)&ordinal, sizeof ordinal);
         add_peer(m, order[i].gpu_op, &key);
     }

@@ -111,15 +111,7 @@ static const char *starred(struct lpo_arena *a, const char *path)
 {
     LPO_STR out = { 0 };
 
-    for (const char *p = path; *p;) {
-        if (!isdigit((unsigned char)*p)) {
-            lpo_str_addc(&out, *p++);
-            continue;
-        }
-        lpo_str_addc(&out, '*');
-        while (isdigit((unsigned char)*p))
-            p++;
-    }
+    lpo_str_add_starred(&out, path, strlen(path));
     return lpo_arena_strdup(a, lpo_str_text(&out));
 }
 

@@ -206,6 +206,14 @@ static void find_new_kernels(const struct lpo_trace *t, const lpo_findings_gaps 
     lpo_vec_free(&late);
 }
 
+static void copy_first_calls(struct lpo_findings_work *w)
+{
+    const lpo_first_calls *all = &lpo_analysis_phases(w->a)->first_calls;
+
+    for (size_t i = 0; i < all->len; i++)
+        lpo_vec_push(&w->out->first, all->at[i]);
+}
+
 static void find(struct lpo_findings_work *w)
 {
     struct lpo_wall_order order;
@@ -228,7 +236,7 @@ static void find(struct lpo_findings_work *w)
     w->new_kernels = &new_kernels;
     w->simulator = &simulator;
     lpo_findings_slack_find(w);
-    lpo_findings_first_calls(w, &w->out->first);
+    copy_first_calls(w);
     run_rules(w);
     lpo_findings_slack_free(&w->slack);
     w->gaps = NULL; /* these live in this frame */
@@ -260,7 +268,7 @@ struct lpo_findings *lpo_findings_create(const struct lpo_rundir *d, const struc
     if (w.wall && w.wall->devices.len) {
         find(&w);
     } else {
-        lpo_findings_first_calls(&w, &f->first);
+        copy_first_calls(&w);
         lpo_findings_cautions(&w);
     }
     sort_findings(f);

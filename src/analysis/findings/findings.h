@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/phases/phases.h"
 #include "util/auto.h"
 #include "util/vec.h"
 
@@ -193,18 +194,6 @@ struct lpo_caution {
     struct lpo_evidence evidence[LPO_MOST_EVIDENCE];
     size_t nevidence;
 };
-
-/* First visits of ranges, and first calls of operators with the same input shapes, that take much
- * longer than later ones: windows on the clock. */
-struct lpo_first_call {
-    int64_t start_ns, end_ns, later_ns; /* later: the median of the others */
-    int64_t idle_ns;                    /* idle time of the device that was counted as its own */
-    size_t later;                       /* how many others */
-    uint32_t name;
-    bool numbered; /* the others are not of this name: theirs differ from it in numbers */
-};
-
-typedef LPO_VEC(struct lpo_first_call) lpo_first_calls;
 
 /* Communication or copies that run alone, but without which the program would not end that much
  * sooner. exposed_ns 0: none. */

@@ -174,36 +174,6 @@ void lpo_findings_gaps_by_thread(const struct lpo_trace *t, lpo_findings_gaps *g
 void lpo_findings_host_frames(const struct lpo_trace *t, const lpo_findings_gaps *gaps, bool python,
                               lpo_findings_frame_fn *found, void *ctx);
 
-/* When the first call of something took long: as long as the median of at least so many later ones,
- * this many times; and where two calls may do different work. */
-enum { LPO_FINDINGS_LEAST_LATER = 3, LPO_FINDINGS_FIRST_TIMES = 2, LPO_FINDINGS_UNLIKE_TIMES = 10 };
-
-/* One visit of a range or operator. `key` numbers what is compared with each other. */
-struct lpo_findings_visit {
-    int64_t start_ns, end_ns;
-    uint32_t key, name;
-    uint32_t family; /* of ranges whose paths differ in numbers only; LPO_NONE: none */
-    uint16_t process;
-    bool unlike; /* visits of its key may do different work */
-};
-
-typedef LPO_VEC(struct lpo_findings_visit) lpo_findings_visits;
-
-struct lpo_findings_families;
-
-struct lpo_findings_families *lpo_findings_families_create(const struct lpo_trace *trace);
-void lpo_findings_families_destroy(struct lpo_findings_families *f); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_findings_families);
-/* The family of a range of this name; `parent` numbers what it lies in. */
-uint32_t lpo_findings_family(struct lpo_findings_families *f, uint32_t name, uint64_t parent);
-/* First visits of families, of ranges whose own path has too few later visits. Uses `all` up. */
-void lpo_findings_numbered(const struct lpo_trace *t, int64_t least_ns, lpo_findings_visits *all,
-                           lpo_first_calls *out);
-
-/* Those that cost at least 1 % of the span more than later ones, longest first. The caller frees
- * the vector. */
-void lpo_findings_first_calls(const struct lpo_findings_work *w, lpo_first_calls *out);
-
 /* Copies between the critical device and host memory that is not pinned. */
 struct lpo_findings_pinned {
     int64_t pageable_ns; /* of them, what nothing covered */

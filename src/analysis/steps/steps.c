@@ -200,6 +200,7 @@ static void take_parts(struct build *b)
         const struct part *p = &b->parts.at[i];
         struct lpo_program_step *x = &b->out->rows.at[p->step];
 
+        x->last_ns = !x->operations || p->end_ns > x->last_ns ? p->end_ns : x->last_ns;
         x->operations += p->operations;
         x->graph_operations += p->graph_operations;
         if (x->device != UINT16_MAX && x->gpu_ns >= p->end_ns - p->start_ns)
@@ -310,7 +311,8 @@ static void make_groups(struct lpo_program_steps *s)
         bool fresh;
 
         group_of[i] = LPO_NONE;
-        if (is_cut(s, i))
+        s->rows.at[i].cut = is_cut(s, i);
+        if (s->rows.at[i].cut)
             continue;
         group_of[i] = lpo_map_pair_put(&rows, f->kind, (uint64_t)f->requests, &fresh);
         if (fresh)

@@ -44,9 +44,11 @@ struct lpo_program_step {
     int64_t start_ns, wall_ns, host_ns;
     int64_t gpu_ns;       /* span of the GPU part */
     int64_t gpu_start_ns; /* where it begins */
+    int64_t last_ns;      /* when the last operation that it launched ended, on any GPU */
     int64_t compute_ns, exposed_communication_ns, exposed_copy_ns, idle_ns; /* its parts */
     uint64_t operations, graph_operations;
     bool slow; /* far above the others of its group */
+    bool cut;  /* by the end of the recording: in no group */
 };
 
 /* Steps of one kind with the same number of requests. Medians; half a nanosecond is rounded down.

@@ -1,75 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wall/steady.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "util/str.h"
-
-/* The length of `name` where the text begins with it, in any case; "-" and " " pass for "_". */
-static size_t match(const char *text, const char *name)
-{
-    size_t n = 0;
-
-    for (; name[n]; n++) {
-        bool joint = name[n] == '_' && (text[n] == '-' || text[n] == ' ');
-
-        if (!joint && tolower((unsigned char)text[n]) != name[n])
-            return 0;
-    }
-    return n;
-}
-
-bool lpo_wall_path_prepares(const char *path)
-{
-    static const char *const names[] = {
-        "load", "loading", "load_model", "load_weights", "model_load", "warmup", "warm_up",
-    };
-    size_t len = strcspn(path, "/");
-    const char *domain = memchr(path, '@', len);
-    const char *name = domain ? domain + 1 : path;
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *rest = name + match(name, names[i]);
-
-        if (rest == name)
-            continue;
-        while (rest < path + len && !isalpha((unsigned char)*rest))
-            rest++; /* "warmup_2" is one; "loader" and "load_balance" are not */
-        if (rest >= path + len)
-            return true;
-    }
-    return false;
-}
-
-static void find_nodes(struct lpo_wall_steady *w, const struct lpo_region_tree *t)
-{
-    for (uint32_t n = 0; n < t->nodes.len; n++) { /* parents come before their children */
-        LPO_STR name = { 0 };
-
-        if (t->nodes.at[n].parent != LPO_NONE) {
-            w->prepares[n] = w->prepares[t->nodes.at[n].parent];
-            continue;
-        }
-        lpo_region_add_name(t, n, &name);
-        w->prepares[n] = lpo_wall_path_prepares(lpo_str_text(&name));
-        w->any |= w->prepares[n];
-    }
-}
-
-static void find_places(struct lpo_wall_steady *w, const struct lpo_region_tree *t)
-{
-    for (uint32_t p = 0; p < t->places.len; p++) {
-        const struct lpo_place *place = &t->places.at[p];
-        const struct lpo_region_set *set = &t->sets.at[place->set];
-
-        w->places[p] = place->leaf != LPO_NONE && w->prepares[place->leaf];
-        for (uint32_t i = 0; i < set->count; i++)
-            w->places[p] |= w->prepares[t->set_nodes.at[set->first + i]];
-    }
-}
+#include "analysis/phases/phases.h"
 
 static void sum_kernels(struct lpo_wall_steady *w)
 {
@@ -107,12 +43,12 @@ static void borrow(struct lpo_wall_steady *w, const struct lpo_analysis *a)
 
 struct lpo_wall_steady *lpo_wall_steady_create(const struct lpo_analysis *a)
 {
+    const struct lpo_phases *phases = lpo_analysis_phases(a);
     struct lpo_wall_steady *w = lpo_xcalloc(1, sizeof *w);
 
-    w->prepares = lpo_xcalloc(a->tree->nodes.len + 1, sizeof *w->prepares);
-    w->places = lpo_xcalloc(a->tree->places.len + 1, sizeof *w->places);
-    find_nodes(w, a->tree);
-    find_places(w, a->tree);
+    w->prepares = phases->nodes;
+    w->places = phases->places;
+    w->any = phases->any_prepares;
     w->cells = *a->cells;
     if (w->any)
         leave_out(w, a);
@@ -132,7 +68,5 @@ void lpo_wall_steady_destroy(struct lpo_wall_steady *w)
     }
     lpo_region_scope_destroy(w->own_all);
     lpo_wall_destroy(w->own_wall);
-    free(w->prepares);
-    free(w->places);
     free(w);
 }

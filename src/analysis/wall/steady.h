@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/wall/steady.h - the steady part of a trace: without loading and warming up.
  *
- * A program loads and warms up once; the time that users wait for is the rest. Advice and summary
- * leave preparation out by this one rule: a region prepares when the outermost range of its path is
- * named load, loading, load_model, load_weights, model_load, warmup or warm_up, in any case, with
- * `-` or a space instead of `_`, with or without a number behind it. lpo's own workloads use these
- * names. */
+ * Tables without the regions that prepare (analysis/phases/phases.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -20,12 +16,8 @@
 
 struct lpo_analysis;
 
-/* By the path as lpo_region_add_path() writes it. */
-bool lpo_wall_path_prepares(const char *path);
-
 struct lpo_wall_steady {
-    bool *prepares;                     /* per node of the tree */
-    bool *places;                       /* the same per place */
+    const bool *prepares, *places;      /* per node of the tree and per place: of the phases */
     bool any;                           /* some node prepares */
     struct lpo_region_cells cells;      /* of the steady part; all but `cells.cells` is borrowed */
     const struct lpo_wall *wall;        /* of the steady part; NULL where launches were skipped */

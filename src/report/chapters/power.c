@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/phases/phases.h"
 #include "analysis/power/power.h"
 #include "analysis/power/regions.h"
-#include "analysis/wall/steady.h"
 #include "region/tree.h"
 #include "region/windows.h"
 #include "report/chapters/chapters.h"
@@ -217,7 +217,7 @@ static void warn_slowed(struct lpo_doc *doc, const struct lpo_region_tree *tree,
 
     lpo_region_add_path(tree, r->node, &path);
     if (!r->slowed || tree->nodes.at[r->node].depth > 0 ||
-        lpo_wall_path_prepares(lpo_str_text(&path)))
+        lpo_phases_path_prepares(lpo_str_text(&path)))
         return;
     lpo_power_throttle_add(&why, r->slowed);
     lpo_doc_note(doc, LPO_NOTE_WARNING,

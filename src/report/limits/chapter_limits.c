@@ -19,20 +19,6 @@ struct folded {
 
 typedef LPO_VEC(struct folded) folded_vec;
 
-static void add_folded_path(struct lpo_str *s, const char *path)
-{
-    for (const char *p = path; *p;) {
-        size_t digits = strspn(p, "0123456789");
-
-        if (digits) {
-            lpo_str_addc(s, '*');
-            p += digits;
-        } else {
-            lpo_str_addc(s, *p++);
-        }
-    }
-}
-
 static struct lpo_measure plus(struct lpo_measure a, struct lpo_measure b)
 {
     if (!lpo_measure_known(a) || !lpo_measure_known(b))
@@ -73,7 +59,7 @@ static void add_first_rows(const struct lpo_limits *l, const struct lpo_map *see
 
         if (lpo_measure_known(r->measured_ns) || !lpo_measure_known(r->first_ns))
             continue;
-        add_folded_path(&path, r->path);
+        lpo_str_add_starred(&path, r->path, strlen(r->path));
         slot = lpo_map_find(seen, lpo_str_text(&path), path.len);
         if (!slot)
             continue;
@@ -92,7 +78,7 @@ static void fold(const struct lpo_limits *l, struct lpo_arena *arena, folded_vec
         uint64_t *slot;
         bool fresh;
 
-        add_folded_path(&path, r->path);
+        lpo_str_add_starred(&path, r->path, strlen(r->path));
         slot = lpo_map_put(seen, lpo_str_text(&path), path.len, &fresh);
         if (fresh) {
             *slot = out->len;

@@ -5,82 +5,22 @@
  * layer of another kind, a step that was cut), so both must give the GPU about as much to do. */
 #include <stdlib.h>
 
-#include "analysis/findings/private.h"
-#include "region/fold.h"
+#include "analysis/phases/private.h"
+#include "trace/trace.h"
 #include "util/checked.h"
 #include "util/map.h"
-#include "util/str.h"
 #include "util/xmalloc.h"
 
 enum {
     MOST_FAMILIES = 16, /* the GPU's work is summed for each of them in one pass over the trace */
-    LEAST_LATER = LPO_FINDINGS_LEAST_LATER
+    LEAST_LATER = LPO_PHASES_LEAST_LATER
 };
 
 typedef LPO_VEC(uint32_t) numbers;
 
-struct lpo_findings_families {
-    const struct lpo_trace *trace;
-    struct lpo_map *texts;                /* names with a star for each number */
-    struct lpo_map_pair names, of_parent; /* (name, 0); (text, what it lies in) */
-    numbers text_of_name;
-};
-
-struct lpo_findings_families *lpo_findings_families_create(const struct lpo_trace *trace)
-{
-    struct lpo_findings_families *f = lpo_xcalloc(1, sizeof *f);
-
-    f->trace = trace;
-    f->texts = lpo_map_create();
-    return f;
-}
-
-void lpo_findings_families_destroy(struct lpo_findings_families *f)
-{
-    if (!f)
-        return;
-    lpo_map_destroy(f->texts);
-    lpo_map_pair_free(&f->names);
-    lpo_map_pair_free(&f->of_parent);
-    lpo_vec_free(&f->text_of_name);
-    free(f);
-}
-
-static uint32_t starred(struct lpo_findings_families *f, uint32_t name)
-{
-    const char *text = lpo_trace_text(f->trace, name);
-    size_t len = lpo_region_shown_len(text, lpo_trace_text_len(f->trace, name));
-    LPO_STR star = { 0 };
-    uint64_t *slot;
-    bool fresh;
-
-    for (size_t i = 0; i < len; i++) {
-        bool digit = text[i] >= '0' && text[i] <= '9';
-
-        if (!digit)
-            lpo_str_addc(&star, text[i]);
-        else if (!i || text[i - 1] < '0' || text[i - 1] > '9')
-            lpo_str_addc(&star, '*');
-    }
-    slot = lpo_map_put(f->texts, lpo_str_text(&star), star.len, &fresh);
-    if (fresh)
-        *slot = lpo_map_count(f->texts) - 1;
-    return (uint32_t)*slot;
-}
-
-uint32_t lpo_findings_family(struct lpo_findings_families *f, uint32_t name, uint64_t parent)
-{
-    bool fresh;
-    uint32_t row = lpo_map_pair_put(&f->names, name, 0, &fresh);
-
-    if (fresh)
-        lpo_vec_push(&f->text_of_name, starred(f, name));
-    return lpo_map_pair_put(&f->of_parent, f->text_of_name.at[row], parent, &fresh);
-}
-
 /* Visits of a path that come too seldom to be compared with each other. Not of operators that
  * PyTorch numbers: two of them may get other shapes. */
-static void keep_rare(lpo_findings_visits *all)
+static void keep_rare(lpo_phases_visits *all)
 {
     struct lpo_map_pair rows = { 0 };
     numbers counts = { 0 };
@@ -105,7 +45,7 @@ static void keep_rare(lpo_findings_visits *all)
 
 static int by_family_and_start(const void *x, const void *y)
 {
-    const struct lpo_findings_visit *a = x, *b = y;
+    const struct lpo_phases_visit *a = x, *b = y;
 
     if (a->family != b->family)
         return a->family < b->family ? -1 : 1;
@@ -114,7 +54,7 @@ static int by_family_and_start(const void *x, const void *y)
 
 static int by_length(const void *x, const void *y)
 {
-    const struct lpo_findings_visit *a = x, *b = y;
+    const struct lpo_phases_visit *a = x, *b = y;
     int64_t i = a->end_ns - a->start_ns, k = b->end_ns - b->start_ns;
 
     return i < k ? -1 : i > k;
@@ -122,14 +62,14 @@ static int by_length(const void *x, const void *y)
 
 /* The first of a family beside one of usual length, and the GPU time of what each launched. */
 struct pair {
-    struct lpo_findings_visit first, usual;
+    struct lpo_phases_visit first, usual;
     int64_t first_gpu_ns, usual_gpu_ns;
     size_t later;
 };
 
 typedef LPO_VEC(struct pair) pairs;
 
-static int64_t length(const struct lpo_findings_visit *v)
+static int64_t length(const struct lpo_phases_visit *v)
 {
     return v->end_ns - v->start_ns;
 }
@@ -154,23 +94,23 @@ static bool is_longer(const struct pair *p, int times)
 }
 
 /* `v` is one family in order of time, and is put into another order. */
-static void look(int64_t least_ns, struct lpo_findings_visit *v, size_t count, pairs *out)
+static void compare_family(int64_t least_ns, struct lpo_phases_visit *v, size_t count, pairs *out)
 {
     struct pair p = { .first = v[0], .later = count - 1 };
 
     if (count < 1 + LEAST_LATER)
         return;
     for (size_t i = 1; i < count; i++) /* a layer that is always the longest one is no first call */
-        if (v[i].key == v[0].key && length(&v[0]) / LPO_FINDINGS_FIRST_TIMES < length(&v[i]))
+        if (v[i].key == v[0].key && length(&v[0]) / LPO_PHASES_FIRST_TIMES < length(&v[i]))
             return;
     qsort(v + 1, count - 1, sizeof *v, by_length);
     p.usual = v[1 + (count - 1) / 2];
-    if (is_longer(&p, LPO_FINDINGS_FIRST_TIMES) && extra(&p) >= least_ns &&
+    if (is_longer(&p, LPO_PHASES_FIRST_TIMES) && extra(&p) >= least_ns &&
         length(&p.first) > length(&v[count - 1])) /* or it is within what the others vary */
         lpo_vec_push(out, p);
 }
 
-static bool holds(const struct lpo_findings_visit *v, const struct lpo_launch *l, uint16_t process)
+static bool holds(const struct lpo_phases_visit *v, const struct lpo_launch *l, uint16_t process)
 {
     return v->process == process && l->start_ns >= v->start_ns && l->end_ns <= v->end_ns;
 }
@@ -198,13 +138,13 @@ static void sum_work(const struct lpo_trace *t, pairs *all)
 static bool is_first_call(const struct pair *p, bool any_work)
 {
     if (any_work && !p->first_gpu_ns && !p->usual_gpu_ns)
-        return is_longer(p, LPO_FINDINGS_UNLIKE_TIMES);
+        return is_longer(p, LPO_PHASES_UNLIKE_TIMES);
     return p->first_gpu_ns / 2 <= p->usual_gpu_ns &&
            p->first_gpu_ns - p->usual_gpu_ns < extra(p) / 2;
 }
 
-void lpo_findings_numbered(const struct lpo_trace *t, int64_t least_ns, lpo_findings_visits *all,
-                           lpo_first_calls *out)
+void lpo_phases_find_numbered(const struct lpo_trace *t, int64_t least_ns, lpo_phases_visits *all,
+                              lpo_first_calls *out)
 {
     pairs found = { 0 };
 
@@ -216,7 +156,7 @@ void lpo_findings_numbered(const struct lpo_trace *t, int64_t least_ns, lpo_find
 
         while (i < all->len && all->at[i].family == all->at[from].family)
             i++;
-        look(least_ns, &all->at[from], i - from, &found);
+        compare_family(least_ns, &all->at[from], i - from, &found);
     }
     if (found.len)
         qsort(found.at, found.len, sizeof *found.at, longest_first);
@@ -232,6 +172,7 @@ void lpo_findings_numbered(const struct lpo_trace *t, int64_t least_ns, lpo_find
                                                         .later_ns = length(&p->usual),
                                                         .later = p->later,
                                                         .name = p->first.name,
+                                                        .process = p->first.process,
                                                         .numbered = true }));
     }
     lpo_vec_free(&found);

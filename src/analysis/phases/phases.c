@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a process does once: its regions that prepare, first calls, and compilation. */
+#include "analysis/phases/phases.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/phases/private.h"
+#include "region/tree.h"
+#include "trace/trace.h"
+#include "util/search.h"
+#include "util/str.h"
+#include "util/xmalloc.h"
+
+enum { LEAST_PART = 100 }; /* of the span: what a first call must cost more */
+
+/* The length of `name` where the text begins with it, in any case; "-" and " " pass for "_". */
+static size_t match_name(const char *text, const char *name)
+{
+    size_t n = 0;
+
+    for (; name[n]; n++) {
+        bool joint = name[n] == '_' && (text[n] == '-' || text[n] == ' ');
+
+        if (!joint && tolower((unsigned char)text[n]) != name[n])
+            return 0;
+    }
+    return n;
+}
+
+bool lpo_phases_path_prepares(const char *path)
+{
+    static const char *const names[] = {
+        "load", "loading", "load_model", "load_weights", "model_load", "warmup", "warm_up",
+    };
+    size_t len = strcspn(path, "/");
+    const char *domain = memchr(path, '@', len);
+    const char *name = domain ? domain + 1 : path;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *rest = name + match_name(name, names[i]);
+
+        if (rest == name)
+            continue;
+        while (rest < path + len && !isalpha((unsigned char)*rest))
+            rest++; /* "warmup_2" is one; "loader" and "load_balance" are not */
+        if (rest >= path + len)
+            return true;
+    }
+    return false;
+}
+
+static void find_nodes(struct lpo_phases *p, const struct lpo_region_tree *t)
+{
+    for (uint32_t n = 0; n < t->nodes.len; n++) { /* parents come before their children */
+        LPO_STR name = { 0 };
+
+        if (t->nodes.at[n].parent != LPO_NONE) {
+            p->nodes[n] = p->nodes[t->nodes.at[n].parent];
+            continue;
+        }
+        lpo_region_add_name(t, n, &name);
+        p->nodes[n] = lpo_phases_path_prepares(lpo_str_text(&name));
+        p->any_prepares |= p->nodes[n];
+    }
+}
+
+static void find_places(struct lpo_phases *p, const struct lpo_region_tree *t)
+{
+    for (uint32_t i = 0; i < t->places.len; i++) {
+        const struct lpo_place *place = &t->places.at[i];
+        const struct lpo_region_set *set = &t->sets.at[place->set];
+
+        p->places[i] = place->leaf != LPO_NONE && p->nodes[place->leaf];
+        for (uint32_t k = 0; k < set->count; k++)
+            p->places[i] |= p->nodes[t->set_nodes.at[set->first + k]];
+    }
+}
+
+static int64_t span_of_ranges(const struct lpo_trace *t)
+{
+    int64_t from = INT64_MAX, to = INT64_MIN, ns;
+
+    for (size_t i = 0; i < t->ranges.len; i++) {
+        from = t->ranges.at[i].start_ns < from ? t->ranges.at[i].start_ns : from;
+        to = t->ranges.at[i].end_ns > to ? t->ranges.at[i].end_ns : to;
+    }
+    return t->ranges.len && !__builtin_sub_overflow(to, from, &ns) ? ns : INT64_MAX;
+}
+
+/* The longest span of a GPU without what prepares; where nothing ran on one, that of the ranges. */
+static int64_t span_of(const struct lpo_phases *p, const struct lpo_region_tree *tree)
+{
+    const struct lpo_trace *t = tree->trace;
+    int64_t(*spans)[2] = lpo_xcalloc(t->devices.len + 1, sizeof *spans), longest = -1, ns;
+
+    for (size_t i = 0; i <= t->devices.len; i++)
+        spans[i][0] = INT64_MAX, spans[i][1] = INT64_MIN;
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &t->gpu_ops.at[i];
+        int64_t *span = spans[op->device < t->devices.len ? op->device : t->devices.len];
+
+        if (op->flags & LPO_GPU_OP_UNTIMED || p->places[lpo_region_place(tree, op)])
+            continue;
+        span[0] = op->start_ns < span[0] ? op->start_ns : span[0];
+        span[1] = op->end_ns > span[1] ? op->end_ns : span[1];
+    }
+    for (size_t i = 0; i <= t->devices.len; i++)
+        if (spans[i][1] >= spans[i][0] && !__builtin_sub_overflow(spans[i][1], spans[i][0], &ns) &&
+            ns > longest)
+            longest = ns;
+    free(spans);
+    return longest >= 0 ? longest : span_of_ranges(t);
+}
+
+/* Does a name mean that code is being made or loaded? */
+static bool compiles(const char *name)
+{
+    static const char *const begin[] = { "cuModuleLoad", "cuLibraryLoad", "cudaLibraryLoad",
+                                         "hipModuleLoad", "nvrtcCompile" };
+
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
+        if (lpo_str_starts(name, begin[i]))
+            return true;
+    return lpo_str_ends(name, "(dynamo_timed)");
+}
+
+/* Stretches of time as they are found; a thread for those of ranges. */
+struct found {
+    struct lpo_phase_stretch at;
+    uint32_t thread;
+};
+
+typedef LPO_VEC(struct found) stretches;
+
+static int by_thread_and_start(const void *x, const void *y)
+{
+    const struct found *a = x, *b = y;
+
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return a->at.start_ns < b->at.start_ns ? -1 : a->at.start_ns > b->at.start_ns;
+}
+
+/* Preparing is what the outermost range says: "load" inside of a step is no such. */
+static void drop_inner(const struct lpo_trace *t, const bool *prepares, stretches *all)
+{
+    bool *inner = lpo_xcalloc(all->len + 1, sizeof *inner);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < t->ranges.len; i++) {
+        const struct lpo_range *r = &t->ranges.at[i];
+        size_t low = 0, high = all->len;
+
+        if (prepares[r->name] || r->kind != LPO_PUSH_POP)
+            continue;
+        lpo_search(low, high, k,
+                   all->at[k].thread < r->thread ||
+                       (all->at[k].thread == r->thread && all->at[k].at.start_ns < r->start_ns));
+        for (; low < all->len && all->at[low].thread == r->thread &&
+               all->at[low].at.start_ns < r->end_ns && !inner[low];
+             low++)
+            inner[low] = all->at[low].at.end_ns <= r->end_ns;
+    }
+    for (size_t i = 0; i < all->len; i++)
+        if (!inner[i])
+            all->at[kept++] = all->at[i];
+    all->len = kept;
+    free(inner);
+}
+
+static void add_stretch(const struct lpo_trace *t, stretches *out, enum lpo_run_phase phase,
+                        uint32_t thread, int64_t start_ns, int64_t end_ns)
+{
+    lpo_vec_push(
+        out, ((struct found){ { start_ns, end_ns, t->threads.at[thread].process, (uint8_t)phase },
+                              thread }));
+}
+
+static void find_preparing(const struct lpo_trace *t, stretches *out)
+{
+    bool *prepares = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *prepares);
+
+    for (uint32_t i = 0; i < lpo_trace_name_count(t); i++)
+        prepares[i] = lpo_phases_path_prepares(lpo_trace_text(t, i));
+    for (size_t i = 0; i < t->ranges.len; i++) {
+        const struct lpo_range *r = &t->ranges.at[i];
+
+        if (prepares[r->name])
+            add_stretch(t, out, LPO_PHASE_PREPARE, r->thread, r->start_ns, r->end_ns);
+    }
+    if (out->len)
+        qsort(out->at, out->len, sizeof *out->at, by_thread_and_start);
+    drop_inner(t, prepares, out);
+    free(prepares);
+}
+
+static void find_compiling(const struct lpo_trace *t, stretches *out)
+{
+    bool *is = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *is);
+
+    for (uint32_t i = 0; i < lpo_trace_name_count(t); i++)
+        is[i] = compiles(lpo_trace_text(t, i));
+#define ADD(rows)                                                                                  \
+    for (size_t i = 0; i < t->rows.len; i++)                                                       \
+        if (is[t->rows.at[i].name])                                                                \
+            add_stretch(t, out, LPO_PHASE_COMPILE, t->rows.at[i].thread, t->rows.at[i].start_ns,   \
+                        t->rows.at[i].end_ns);
+    ADD(ranges)
+    ADD(ops)
+    ADD(calls)
+#undef ADD
+    free(is);
+}
+
+static int by_process_and_start(const void *x, const void *y)
+{
+    const struct lpo_phase_stretch *a = &((const struct found *)x)->at,
+                                   *b = &((const struct found *)y)->at;
+
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
+    return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
+}
+
+/* Of stretches that overlap the one that began first has the time of both. */
+static void flatten(struct lpo_phases *p, stretches *all)
+{
+    if (all->len)
+        qsort(all->at, all->len, sizeof *all->at, by_process_and_start);
+    for (size_t i = 0; i < all->len; i++) {
+        struct lpo_phase_stretch s = all->at[i].at;
+        const struct lpo_phase_stretch *last = p->once.len ? &p->once.at[p->once.len - 1] : NULL;
+
+        if (last && last->process == s.process && last->end_ns > s.start_ns)
+            s.start_ns = last->end_ns;
+        if (s.end_ns > s.start_ns)
+            lpo_vec_push(&p->once, s);
+    }
+}
+
+struct lpo_phases *lpo_phases_create(const struct lpo_region_tree *tree,
+                                     const struct lpo_program_steps *steps)
+{
+    const struct lpo_trace *t = tree->trace;
+    struct lpo_phases *p = lpo_xcalloc(1, sizeof *p);
+    stretches all = { 0 };
+
+    p->nodes = lpo_xcalloc(tree->nodes.len + 1, sizeof *p->nodes);
+    p->places = lpo_xcalloc(tree->places.len + 1, sizeof *p->places);
+    find_nodes(p, tree);
+    find_places(p, tree);
+    lpo_phases_find_first_calls(t, span_of(p, tree) / LEAST_PART, &p->first_calls);
+    find_preparing(t, &all);
+    find_compiling(t, &all);
+    for (size_t i = 0; i < p->first_calls.len; i++) {
+        const struct lpo_first_call *f = &p->first_calls.at[i];
+
+        lpo_vec_push(&all, ((struct found){
+                               { f->start_ns, f->end_ns, f->process, LPO_PHASE_FIRST_CALL }, 0 }));
+    }
+    flatten(p, &all);
+    lpo_vec_free(&all);
+    lpo_phases_find_windows(t, steps, p);
+    return p;
+}
+
+void lpo_phases_destroy(struct lpo_phases *p)
+{
+    if (!p)
+        return;
+    lpo_vec_free(&p->first_calls);
+    lpo_vec_free(&p->once);
+    lpo_vec_free(&p->windows);
+    free(p->nodes);
+    free(p->places);
+    free(p->steady_steps);
+    free(p);
+}
+
+/* The first stretch of this process that ends after `ns`, or one of a later process. */
+static size_t stretch_from(const struct lpo_phases *p, uint16_t process, int64_t ns)
+{
+    size_t low = 0, high = p->once.len;
+
+    lpo_search(low, high, i,
+               p->once.at[i].process < process ||
+                   (p->once.at[i].process == process && p->once.at[i].end_ns <= ns));
+    return low;
+}
+
+enum lpo_run_phase lpo_phases_at(const struct lpo_phases *p, uint16_t process, int64_t ns)
+{
+    size_t i = stretch_from(p, process, ns);
+
+    return i < p->once.len && p->once.at[i].process == process && p->once.at[i].start_ns <= ns
+               ? (enum lpo_run_phase)p->once.at[i].phase
+               : LPO_PHASE_STEADY;
+}
+
+int64_t lpo_phases_once_ns(const struct lpo_phases *p, uint16_t process, int64_t start_ns,
+                           int64_t end_ns)
+{
+    int64_t ns = 0;
+
+    for (size_t i = stretch_from(p, process, start_ns);
+         i < p->once.len && p->once.at[i].process == process && p->once.at[i].start_ns < end_ns;
+         i++) {
+        const struct lpo_phase_stretch *s = &p->once.at[i];
+
+        ns += (s->end_ns < end_ns ? s->end_ns : end_ns) -
+              (s->start_ns > start_ns ? s->start_ns : start_ns);
+    }
+    return ns;
+}
+
+const struct lpo_phases_window *lpo_phases_window_of(const struct lpo_phases *p, uint16_t process)
+{
+    for (size_t i = 0; i < p->windows.len; i++)
+        if (p->windows.at[i].process == process)
+            return &p->windows.at[i];
+    return NULL;
+}

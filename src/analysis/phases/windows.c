@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which steps are steady, and the time of each process that a person waits for. Leading steps that
+ * do once what later ones do not are not steady; a step in the middle that compiles again is steady
+ * and slow. */
+#include <stdlib.h>
+
+#include "analysis/phases/private.h"
+#include "analysis/steps/steps.h"
+#include "trace/trace.h"
+#include "util/xmalloc.h"
+
+enum { LEAST_PART = 100 }; /* of a step: what it must do once to be no steady one */
+
+static bool is_clean(const struct lpo_phases *p, const struct lpo_program_step *s)
+{
+    int64_t ns = s->wall_ns > 0 ? s->wall_ns : s->host_ns;
+
+    return lpo_phases_once_ns(p, s->process, s->start_ns, s->start_ns + ns) <= ns / LEAST_PART;
+}
+
+/* Steps [from, to) are those of one process. */
+static void judge_steps(struct lpo_phases *p, const struct lpo_program_steps *steps, size_t from,
+                        size_t to)
+{
+    struct lpo_phases_window w = { .process = steps->rows.at[from].process, .end_ns = INT64_MIN };
+    size_t first = from;
+
+    while (to > from && steps->rows.at[to - 1].cut)
+        to--;
+    while (first < to && !is_clean(p, &steps->rows.at[first]))
+        first++;
+    if (first == to) /* none does without */
+        first = from;
+    for (size_t i = first; i < to; i++) {
+        const struct lpo_program_step *s = &steps->rows.at[i];
+        int64_t end_ns = s->start_ns + s->host_ns;
+
+        p->steady_steps[i] = true;
+        end_ns = s->operations && s->last_ns > end_ns ? s->last_ns : end_ns;
+        w.end_ns = end_ns > w.end_ns ? end_ns : w.end_ns;
+    }
+    w.start_ns = steps->rows.at[first].start_ns;
+    w.first_step = first;
+    w.steps = to - first;
+    if (w.steps)
+        lpo_vec_push(&p->windows, w);
+}
+
+static void widen(struct lpo_phases_window *w, int64_t start_ns, int64_t end_ns)
+{
+    w->start_ns = start_ns < w->start_ns ? start_ns : w->start_ns;
+    w->end_ns = end_ns > w->end_ns ? end_ns : w->end_ns;
+}
+
+/* Of each process: from the first to the last event of the threads that launch, and of the GPU. */
+static struct lpo_phases_window *whole_runs(const struct lpo_trace *t)
+{
+    struct lpo_phases_window *all = lpo_xcalloc(t->processes.len + 1, sizeof *all);
+    bool *launches = lpo_xcalloc(t->threads.len + 1, sizeof *launches);
+
+    for (size_t i = 0; i < t->processes.len; i++)
+        all[i] = (struct lpo_phases_window){ INT64_MAX, INT64_MIN, (uint16_t)i, 0, 0 };
+    for (size_t i = 0; i < t->launches.len; i++)
+        launches[t->launches.at[i].thread] = true;
+    for (size_t i = 0; i < t->threads.len && !t->launches.len; i++)
+        launches[i] = true; /* nothing says which ones do */
+#define WIDEN(rows)                                                                                \
+    for (size_t i = 0; i < t->rows.len; i++)                                                       \
+        if (launches[t->rows.at[i].thread])                                                        \
+            widen(&all[t->threads.at[t->rows.at[i].thread].process], t->rows.at[i].start_ns,       \
+                  t->rows.at[i].end_ns);
+    WIDEN(ranges)
+    WIDEN(ops)
+    WIDEN(calls)
+    WIDEN(launches)
+    WIDEN(python)
+#undef WIDEN
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (!(t->gpu_ops.at[i].flags & LPO_GPU_OP_UNTIMED))
+            widen(&all[t->gpu_ops.at[i].process], t->gpu_ops.at[i].start_ns,
+                  t->gpu_ops.at[i].end_ns);
+    free(launches);
+    return all;
+}
+
+static int by_process(const void *x, const void *y)
+{
+    const struct lpo_phases_window *a = x, *b = y;
+
+    return a->process < b->process ? -1 : a->process > b->process;
+}
+
+void lpo_phases_find_windows(const struct lpo_trace *t, const struct lpo_program_steps *steps,
+                             struct lpo_phases *out)
+{
+    struct lpo_phases_window *whole = whole_runs(t);
+    size_t count = steps ? steps->rows.len : 0;
+
+    if (count)
+        out->steady_steps = lpo_xcalloc(count, sizeof *out->steady_steps);
+    for (size_t i = 0, from; i < count;) {
+        for (from = i; i < count && steps->rows.at[i].process == steps->rows.at[from].process; i++)
+            ;
+        judge_steps(out, steps, from, i);
+    }
+    for (uint16_t i = 0; i < t->processes.len; i++)
+        if (!lpo_phases_window_of(out, i) && whole[i].end_ns >= whole[i].start_ns)
+            lpo_vec_push(&out->windows, whole[i]);
+    if (out->windows.len)
+        qsort(out->windows.at, out->windows.len, sizeof *out->windows.at, by_process);
+    free(whole);
+}
