@@ -60,7 +60,7 @@ static int open_fresh(struct lpoc_file *f, const struct lpoc_place *place)
 
         if (!make_path(f->path, place, i))
             return -ENAMETOOLONG;
-        fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+        fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd >= 0)
             return fd;
         if (errno != EEXIST)

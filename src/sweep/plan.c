@@ -49,27 +49,33 @@ static bool is_reference(const char *override)
     return n && name[n] == '}' && strlen(name + n + 1) == quoted;
 }
 
-static const char *secret_word(struct lpo_arena *a, const char *const *words, bool overrides)
+static const char *secret_override(struct lpo_arena *a, const char *const *words)
 {
-    for (; words && *words; words++)
-        if (!(overrides && is_reference(*words)) &&
-            strcmp(overrides ? lpo_secrets_mask_override(a, *words)
-                             : lpo_secrets_mask_text(a, *words),
-                   *words) != 0)
-            return *words;
+    for (; words && *words; words++) {
+        const char *masked = lpo_secrets_mask_override(a, *words);
+
+        if (!is_reference(*words) && strcmp(masked, *words) != 0)
+            return lpo_secrets_mask_text(a, masked);
+    }
     return NULL;
 }
 
 const char *lpo_sweep_plan_secret(const struct lpo_sweep_plan *plan)
 {
-    const char *word = secret_word(plan->arena, (const char *const *)plan->words, true);
+    const char *found = secret_override(plan->arena, (const char *const *)plan->words);
+    const char *const *program = (const char *const *)plan->program;
+    size_t n = 0;
+    int word;
 
-    for (size_t i = 0; !word && i < plan->count; i++)
-        word = secret_word(plan->arena, (const char *const *)plan->jobs[i].words, true);
-    if (!word)
-        word = secret_word(plan->arena, (const char *const *)plan->program, false);
-    return word ? lpo_secrets_mask_text(plan->arena, lpo_secrets_mask_override(plan->arena, word))
-                : NULL;
+    for (size_t i = 0; !found && i < plan->count; i++)
+        found = secret_override(plan->arena, (const char *const *)plan->jobs[i].words);
+    while (program && program[n])
+        n++;
+    word = found ? -1 : lpo_secrets_in_command(program, n);
+    return word < 0 ? found
+                    : lpo_arena_printf(plan->arena, "word %d after '--', behind '%s'", word + 1,
+                                       word ? lpo_secrets_mask_text(plan->arena, program[word - 1])
+                                            : "--");
 }
 
 /* --- out ------------------------------------------------------------------------------------ */
@@ -116,7 +122,7 @@ int lpo_sweep_plan_save(const struct lpo_sweep_plan *p, struct lpo_err *err)
     }
     lpo_jw_end(&w);
     lpo_jw_end(&w);
-    return lpo_file_write(file_at(p, "plan.json"), lpo_str_text(&out), out.len, err);
+    return lpo_file_write_private(file_at(p, "plan.json"), lpo_str_text(&out), out.len, err);
 }
 
 int lpo_sweep_plan_begin(const struct lpo_sweep_plan *p, struct lpo_err *err)

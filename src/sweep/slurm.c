@@ -133,7 +133,7 @@ static int submit_array(struct cluster *c, size_t first, size_t past, int64_t of
     for (size_t i = first; i < past; i++)
         wanted[i] = c->places[i].wanted;
     if (lpo_sweep_slurm_script(s, wanted, first, past, offset, &script, err) < 0 ||
-        lpo_file_write(file, lpo_str_text(&script), script.len, err) < 0)
+        lpo_file_write_private(file, lpo_str_text(&script), script.len, err) < 0)
         return lpo_ctx(err, "the jobs could not be submitted");
     if (ask(argv, &answer, err) < 0) {
         cancel_strays(c, file);

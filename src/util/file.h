@@ -29,6 +29,8 @@ void lpo_file_text_destroy(struct lpo_file_text *t); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_file_text);
 
 int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_err *err);
+/* The same, for its owner alone: command lines of others, which may hold what nobody recognises. */
+int lpo_file_write_private(const char *path, const void *bytes, size_t len, struct lpo_err *err);
 /* Sees every file before it is written. Returns true where other bytes, which it put into *out, are
  * written instead; such a file is for its owner alone (0600). */
 typedef bool (*lpo_file_filter)(const void *bytes, size_t len, struct lpo_str *out);

@@ -401,3 +401,12 @@ int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_e
         return replace_file(path, lpo_str_text(&other), other.len, 0600, err);
     return replace_file(path, bytes, len, 0666, err);
 }
+
+int lpo_file_write_private(const char *path, const void *bytes, size_t len, struct lpo_err *err)
+{
+    LPO_STR other = { 0 };
+    bool changed = lpo_file_filtered(bytes, len, &other);
+
+    return replace_file(path, changed ? lpo_str_text(&other) : bytes, changed ? other.len : len,
+                        0600, err);
+}

@@ -50,6 +50,16 @@ PLACES = [
     ("the command in a native trace", ["--", TOY, "--repeats", "1", "--max-new-tokens", "2", "--metrics", "x-S.json"],
      {"HF_TOKEN": "S"}),
     ("a header", ["--", sys.executable, "-c", PRINT, "-H", "Authorization: Bearer S"], {}),
+    ("a header in a script", ["--", "sh", "-c", "true -H \"Authorization: Bearer S\" x"], {}),
+    ("another header in a script", ["--", "sh", "-c", "true -H 'X-Api-Key: S' x"], {}),
+    ("a user", ["--", sys.executable, "-c", PRINT, "-u", "me:S"], {}),
+    ("a user in a script", ["--", "sh", "-c", "true -u me:S x"], {}),
+    ("a parameter of an address", ["--", sys.executable, "-c", PRINT, "http://h/?a=b&access_token=S"], {}),
+    ("a signed address", ["--", sys.executable, "-c", PRINT, "http://h/?X-Amz-Signature=S&sig=S"], {}),
+    ("JSON", ["--", sys.executable, "-c", PRINT, '{"api_key":"S"}'], {}),
+    ("a list", ["--", sys.executable, "-c", PRINT, "--config", "a=1,token=S"], {}),
+    ("a token alone", ["--", sys.executable, "-c", PRINT, "ghp_xS0123456789abcdef"], {}),
+    ("a private key", ["--", sys.executable, "-c", PRINT, "-----BEGIN PRIVATE KEY-----\nS\n-----END PRIVATE KEY-----"], {}),
     ("a script", ["--", "sh", "-c", "HF_TOKEN=S true && true --password S"], {}),
     ("a last line of stderr", ["--", "sh", "-c", "echo bad $HF_TOKEN >&2; exit 3"], {"HF_TOKEN": "S"}),
     ("a last line that is cut", ["--", "sh", "-c", "printf '%0190d%s\\n' 0 $HF_TOKEN >&2; exit 3"], {"HF_TOKEN": "S"}),
@@ -80,7 +90,7 @@ def leaks(folder: str, secret: str) -> list[str]:
 
 def put(word: str) -> str:
     """The secret in the place of the S that stands alone."""
-    return re.sub(r"(?<![A-Za-z_])S(?![A-Za-z_])", SECRET, word)
+    return re.sub(r"(?<![A-Za-z_])S(?![A-Za-z_])|(?<=ghp_x)S", SECRET.replace("hf_", "") if "ghp_x" in word else SECRET, word)
 
 
 class Places(LpoCase):
@@ -112,6 +122,29 @@ class Places(LpoCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         for secret in (SECRET, other):
             self.assertEqual(leaks(os.path.join(self.cwd, "out"), secret), [])
+
+    def test_a_sweep_keeps_no_secret_of_its_program(self) -> None:
+        program = ["--", sys.executable, "-c", PRINT, "--token", SECRET]
+        quick = [w for w in QUICK if w != "run.repeats=1"]
+        for words, code in ((["run.repeats=1,2"], 0), (["run.repeats=1,2", "hydra/launcher=joblib"], 2)):
+            with self.subTest(words):
+                done = subprocess.run([LPO, "run", "-m", f"hydra.sweep.dir=out{code}", *quick, *words, *program], cwd=self.cwd,
+                                      text=True, capture_output=True)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertNotIn(SECRET, done.stderr)
+                self.assertEqual(leaks(os.path.join(self.cwd, f"out{code}"), SECRET), [])
+
+    def test_plans_and_traces_are_for_their_owner(self) -> None:
+        quick = [w for w in QUICK if w != "run.repeats=1"]
+        done = subprocess.run([LPO, "run", "-m", "hydra.sweep.dir=out", *quick, "run.repeats=1,2", "pipeline.native.enable=true",
+                               "--", TOY, "--max-new-tokens", "2"], cwd=self.cwd, text=True, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        modes = {}
+        for base, _, names in os.walk(os.path.join(self.cwd, "out")):
+            modes |= {os.path.join(base, n): stat.S_IMODE(os.stat(os.path.join(base, n)).st_mode) for n in names
+                      if n == "plan.json" or n.endswith(".lpot")}
+        self.assertGreaterEqual(len(modes), 3)
+        self.assertEqual({oct(m) for m in modes.values()}, {"0o600"}, modes)
 
     def test_an_error_of_a_job_hides_them_in_the_list_of_jobs(self) -> None:
         done = subprocess.run([LPO, "run", "-m", "hydra.sweep.dir=out", *QUICK, f"+model.hf_token={SECRET}", "run.repeats=1,2",

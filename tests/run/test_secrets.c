@@ -91,7 +91,92 @@ static const struct bytes_case {
     { "a URL's user", "ssh://git@host/x", "ssh://git@host/x" },
     { "a URL's port", "http://host:3128/a@b", "http://host:3128/a@b" },
     { "hidden before", "http://me:(hidden)@host/x", "http://me:(hidden)@host/x" },
+    /* nobody knows these values: their shape gives them away */
+    { "a hub token", "is hf_AbCdEfGhIjKlMnOp12 .", "is (hidden) ." },
+    { "behind an escaped line end", "\"a\\nghp_AbCdEfGhIjKlMnOp12\"", "\"a\\n(hidden)\"" },
+    { "sk-", "k=sk-proj-AbCd_EfGh-IjKl12", "k=(hidden)" },
+    { "no digit: a name", "sk-learn-is-a-library-of-python", "sk-learn-is-a-library-of-python" },
+    { "inside a word", "mask-aaaaaaaaaaaaaaaa1", "mask-aaaaaaaaaaaaaaaa1" },
+    { "AWS", "\"AKIAIOSFODNN7EXAMPLE\"", "\"(hidden)\"" },
+    { "a JWT", "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", "(hidden)" },
+    { "a private key", "x -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- y",
+      "x (hidden) y" },
+    { "a private key that was cut", "-----BEGIN PRIVATE KEY-----\nMIIEpAI", "(hidden)" },
+    { "a certificate", "-----BEGIN CERTIFICATE-----\nMIIE", "-----BEGIN CERTIFICATE-----\nMIIE" },
+    { "a header", "Authorization: Bearer abcdefgh", "Authorization: Bearer (hidden)" },
+    { "a header in quotes", "'Authorization: Basic dXNlc jpw' x",
+      "'Authorization: Basic (hidden)' x" },
+    { "another header", "-H \"X-Api-Key: abcdef12\"", "-H \"X-Api-Key: (hidden)\"" },
+    { "a member of JSON", "{\"api_key\": \"abcdef\", \"a\": 1}",
+      "{\"api_key\": \"(hidden)\", \"a\": 1}" },
+    { "JSON inside JSON", "\"{\\\"api_key\\\":\\\"abcdef\\\"}\"",
+      "\"{\\\"api_key\\\":\\\"(hidden)\\\"}\"" },
+    { "a parameter", "/x?access_token=abcdef&a=b", "/x?access_token=(hidden)&a=b" },
+    { "a signature", "/x?a=b&sig=ab%2Fcdef", "/x?a=b&sig=(hidden)" },
+    { "a signed address", "?X-Amz-Signature=abcdef0", "?X-Amz-Signature=(hidden)" },
+    { "no parameter", "sig=abcdef", "sig=abcdef" },
+    { "a number", "hf_token: 12345678", "hf_token: 12345678" },
+    { "a variable", "API_KEY=\"$API_KEY\"", "API_KEY=\"$API_KEY\"" },
+    { "a word that ends so", "monkey_api_keys: abcdefgh", "monkey_api_keys: abcdefgh" },
 };
+
+/* Words of a command line, joined by | here: what is a secret there is one everywhere after. */
+static const struct command_case {
+    const char *name, *given, *want;
+} command_cases[] = {
+    { "an option", "p|--token|S3 x", "p --token \"$TOKEN\"" },
+    { "an option with =", "p|--api-key=S3 x", "p --api-key=\"$API_KEY\"" },
+    { "a script with a header", "sh|-c|curl -H \"Authorization: Bearer S3\" u",
+      "sh -c 'curl -H \"Authorization: Bearer '\"$AUTHORIZATION\"'\" u'" },
+    { "a header's word", "curl|-H|X-Api-Key: S3", "curl -H 'X-Api-Key: '\"$X_API_KEY\"" },
+    { "a user", "curl|-u|me:S3", "curl -u me:\"$PASSWORD\"" },
+    { "a user in a script", "sh|-c|curl -u me:S3 u", "sh -c 'curl -u me:'\"$PASSWORD\"' u'" },
+    { "ids of a user", "docker|run|-u|1000:1000", "docker run -u 1000:1000" },
+    { "a list", "p|--config|a=1,token=S3,b=2", "p --config a=1,token=\"$TOKEN\",b=2" },
+    { "JSON", "p|{\"api_key\":\"S3\"}", "p '{\"api_key\":\"'\"$API_KEY\"'\"}'" },
+    { "an address", "p|http://h/?access_token=S3", "p 'http://h/?access_token='\"$ACCESS_TOKEN\"" },
+    { "a token alone", "p|ghp_AbCdEfGhIjKlMnOp12", "p \"$GITHUB_TOKEN\"" },
+    { "a number", "p|--max-tokens|8", "p --max-tokens 8" },
+    { "a value that is an option", "p|--token|--x", "p --token --x" },
+};
+
+static void check_command(void **state)
+{
+    const struct command_case *c = *state;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *argv[16];
+    char *rest = NULL;
+    size_t argc = 0;
+    LPO_STR out = { 0 };
+
+    lpo_secrets_forget();
+    for (char *p = strtok_r(lpo_arena_strdup(a, c->given), "|", &rest); p;
+         p = strtok_r(NULL, "|", &rest))
+        argv[argc++] = p;
+    lpo_secrets_add_command(&out, argv, argc);
+    assert_string_equal(lpo_str_text(&out), c->want);
+    assert_int_equal(lpo_secrets_in_command(argv, argc) >= 0, strchr(c->want, '$') != NULL);
+}
+
+/* A stream in pieces gives what the whole gives, wherever it is cut. */
+static void pieces_are_masked_as_the_whole_is(void **state)
+{
+    const struct bytes_case *c = *state;
+    size_t len = strlen(c->given);
+
+    fill();
+    for (size_t cut = 0; cut <= len; cut++) {
+        LPO_STR out = { 0 };
+        bool hid = false;
+        size_t written = 0, drop;
+
+        drop = lpo_secrets_mask_piece(c->given, cut, &written, false, &out, &hid);
+        lpo_secrets_mask_piece(c->given + drop, len - drop, &written, true, &out, &hid);
+        assert_string_equal(lpo_str_text(&out), c->want);
+        assert_int_equal(hid, strcmp(c->given, c->want) != 0);
+    }
+    lpo_secrets_forget();
+}
 
 static void check_bytes(void **state)
 {
@@ -250,6 +335,8 @@ int main(void)
 
     UNIT_ROWS(&u, name_cases, check_name);
     UNIT_ROWS(&u, bytes_cases, check_bytes);
+    UNIT_ROWS(&u, bytes_cases, pieces_are_masked_as_the_whole_is);
+    UNIT_ROWS(&u, command_cases, check_command);
     for (size_t i = 0; i < sizeof plain_cases / sizeof *plain_cases; i++)
         unit_add(&u, plain_cases[i].value, check_plain, &plain_cases[i]);
     UNIT_ROWS(&u, override_cases, check_override);

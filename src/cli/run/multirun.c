@@ -305,8 +305,9 @@ static int keep_plan(const struct lpo_sweep_plan *plan, bool needed, bool *kept,
     *lock = -1;
     if (secret && needed)
         return lpo_fail(err, LPO_E_CONFIG,
-                        "'%s' holds a secret, and a job that is started apart would need it in a "
-                        "file; take it from the environment: KEY='${oc.env:NAME}'",
+                        "%s holds a secret, and a job that is started apart would need it in a "
+                        "file; take it from the environment: KEY='${oc.env:NAME}', or "
+                        "-- sh -c 'program --token \"$NAME\"'",
                         secret);
     if (secret)
         return 0;

@@ -95,12 +95,12 @@ static void put_masked(struct lpo_stream *s, const char *bytes, size_t len, bool
     bool hid = false;
     size_t done;
 
-    if (s->as_it_is || !lpo_secrets_any()) {
+    if (s->as_it_is) {
         put(s, bytes, len);
         return;
     }
     lpo_str_addn(&s->held, bytes, len);
-    done = lpo_secrets_mask_piece(s->held.at, s->held.len, last, &shown, &hid);
+    done = lpo_secrets_mask_piece(s->held.at, s->held.len, &s->written, last, &shown, &hid);
     if (hid)
         fchmod(s->file_fd, 0600);
     put(s, shown.at, shown.len);

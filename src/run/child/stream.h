@@ -22,6 +22,7 @@ struct lpo_stream {
     void *echo_ctx;
     bool is_stderr;
     struct lpo_str held; /* may be the beginning of a secret */
+    size_t written;      /* of `held`: kept to recognise what follows */
     struct lpo_str path; /* of the file */
     uint64_t bytes, lost, limit;
     int disk_errno;      /* why something is missing */

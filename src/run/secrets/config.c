@@ -1,142 +1,100 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "hydra/compose.h"
-#include "run/secrets/secrets.h"
+#include "run/secrets/shapes.h"
 #include "settings/schema.h"
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
 
-/* --- secrets by their place in a command line --------------------------------------------------
+/* --- command lines -----------------------------------------------------------------------------
  */
 
-enum { MAX_PARTS = 32, LONGEST_NAME = 128 };
-
-/* A piece of a word that is the value of a secret option or variable. */
-struct part {
-    size_t from, len;
-    enum lpo_secret_name kind;
-    char name[LONGEST_NAME];
-};
-
-struct parts {
-    struct part at[MAX_PARTS];
-    size_t len;
-};
-
-static bool is_number(const char *at, size_t n)
-{
-    return n && strspn(at, "0123456789.+-") >= n;
-}
-
-static size_t name_length(const char *at, size_t n)
-{
-    size_t len = 0;
-
-    while (len < n && (isalnum((unsigned char)at[len]) || strchr("_.-+@/", at[len])))
-        len++;
-    return len;
-}
-
-static void add_part(struct parts *out, const char *text, size_t from, size_t end, const char *name,
-                     size_t name_len)
-{
-    struct part *p = &out->at[out->len];
-
-    if (out->len == MAX_PARTS || from >= end || name_len == 0 || name_len >= LONGEST_NAME)
-        return;
-    memcpy(p->name, name, name_len);
-    p->name[name_len] = '\0';
-    p->from = from;
-    p->len = end - from;
-    p->kind = lpo_secrets_name(p->name);
-    if (p->kind == LPO_NAME_PLAIN || text[from] == '$' || text[from] == '=' ||
-        (p->kind == LPO_NAME_SECRET && is_number(text + from, p->len)) ||
-        lpo_str_starts(text + from, LPO_HIDDEN))
-        return;
-    out->len++;
-}
-
-/* "--token=S", "TOKEN=S", "Authorization: Bearer S", or S behind "--token". */
-static void find_in_piece(const char *before, size_t before_len, const char *text, size_t from,
-                          size_t end, struct parts *out)
-{
-    const char *at = text + from;
-    size_t name = name_length(at, end - from);
-
-    if (name < end - from && (at[name] == '=' || at[name] == ':'))
-        add_part(out, text, from + name + 1, end, at, name);
-    else if (before_len && *before == '-' && !memchr(before, '=', before_len) && *at != '-')
-        add_part(out, text, from, end, before, before_len);
-}
-
-/* A header is one word of a command line: 'Authorization: Bearer S'. */
-static bool find_header(const char *text, struct parts *out)
-{
-    static const char *const schemes[] = { "Bearer ", "Basic ", "Token ", "token ", "bearer " };
-    size_t name = name_length(text, strlen(text)), from = name + 2;
-
-    if (text[name] != ':' || text[name + 1] != ' ')
-        return false;
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (lpo_str_starts(text + from, schemes[i]))
-            from += strlen(schemes[i]);
-    add_part(out, text, from, strlen(text), text, name);
-    return true;
-}
-
-/* A word with blanks is the text of a script or a header: its own words are looked at. */
-static void find_parts(const char *before, const char *text, struct parts *out)
-{
-    static const char blanks[] = " \t\r\n\"'`;|&()";
-    const char *last = before;
-    size_t last_len = before ? strlen(before) : 0;
-
-    out->len = 0;
-    /* behind a secret option the whole word is the value, blanks and all */
-    find_in_piece(before, last_len, text, 0, strlen(text), out);
-    if (!strpbrk(text, " \t\n") || (out->len && (out->at[0].from == 0 || *text == '-')))
-        return;
-    out->len = 0;
-    if (find_header(text, out))
-        return;
-    last_len = 0;
-    for (size_t i = strspn(text, blanks); text[i];) {
-        size_t n = strcspn(text + i, blanks);
-
-        find_in_piece(last, last_len, text, i, i + n, out);
-        last = text + i;
-        last_len = n;
-        i += n;
-        i += strspn(text + i, blanks);
-    }
-}
-
-/* --api-key and a key that ends in .api_key: API_KEY; the name of a variable stays as it is. */
-static const char *variable_of(struct lpo_arena *a, const char *name)
+void lpo_secrets_variable(const char *name, char out[LPO_SECRETS_NAME])
 {
     const char *dot = strrchr(name, '.');
-    char *out = lpo_arena_strdup(a, (dot ? dot + 1 : name) + strspn(dot ? dot + 1 : name, "-+@/"));
+    size_t n = 0;
 
-    if (!*out || isdigit((unsigned char)*out))
-        out = lpo_arena_printf(a, "SECRET_%s", out);
-    for (char *p = out; *p; p++)
-        *p = isalnum((unsigned char)*p) ? (char)toupper((unsigned char)*p) : '_';
-    return out;
+    if (dot)
+        name = dot + 1;
+    name += strspn(name, "-+@/");
+    if (!*name || isdigit((unsigned char)*name))
+        n = (size_t)sprintf(out, "SECRET_");
+    for (; *name && n < LPO_SECRETS_NAME - 1; name++)
+        out[n++] = isalnum((unsigned char)*name) ? (char)toupper((unsigned char)*name) : '_';
+    out[n] = '\0';
 }
 
-/* Where the value of a part comes from: a variable of the environment that holds the same, or one
- * that is named after its place. */
-static const char *variable_of_part(struct lpo_arena *a, const char *text, const struct part *p)
+static const char *variable_of(struct lpo_arena *a, const char *path)
 {
-    struct lpo_node *known = lpo_node_list(a);
+    char out[LPO_SECRETS_NAME];
 
-    lpo_secrets_variables(a, lpo_arena_strndup(a, text + p->from, p->len), known);
-    return known->count == 1 ? known->items[0]->text : variable_of(a, p->name);
+    lpo_secrets_variable(path, out);
+    return lpo_arena_strdup(a, out);
+}
+
+/* What is searched for secrets: a word with the one before it, or a text alone. */
+struct searched {
+    const char *text; /* behind `begin` is the word itself */
+    size_t len, begin;
+    enum lpo_secrets_where where;
+};
+
+static struct searched search_word(struct lpo_arena *a, const char *before, const char *word)
+{
+    const char *text = lpo_arena_printf(a, "%s%c%s", before, LPO_SECRETS_WORD, word);
+
+    return (struct searched){ text, strlen(text), strlen(before) + 1, LPO_SECRETS_COMMAND };
+}
+
+static struct searched search_text(const char *text)
+{
+    return (struct searched){ text, strlen(text), 0, LPO_SECRETS_FILE };
+}
+
+static bool find_next(const struct searched *s, size_t done, struct lpo_secrets_hit *h)
+{
+    return lpo_secrets_find(s->text, s->len, done, s->where, h);
+}
+
+int lpo_secrets_in_command(const char *const *argv, size_t argc)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_secrets_hit h;
+
+    for (size_t i = 0; i < argc; i++) {
+        struct searched s = search_word(a, i ? argv[i - 1] : "", argv[i]);
+
+        if (find_next(&s, s.begin, &h))
+            return (int)i;
+    }
+    return -1;
+}
+
+static void add_shell(struct lpo_str *out, struct lpo_arena *a, const struct searched *s)
+{
+    size_t done = s->begin;
+    struct lpo_secrets_hit h;
+
+    for (; find_next(s, done, &h); done = h.from + h.len) {
+        if (h.from > done)
+            lpo_str_add_shell(out, lpo_arena_strndup(a, s->text + done, h.from - done));
+        lpo_str_addf(out, "\"$%s\"", h.variable);
+    }
+    if (done == s->begin || done < s->len)
+        lpo_str_add_shell(out, s->text + done);
+}
+
+void lpo_secrets_add_shell(struct lpo_str *out, const char *word)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct searched s = search_text(word);
+
+    add_shell(out, a, &s);
 }
 
 void lpo_secrets_add_command(struct lpo_str *out, const char *const *argv, size_t argc)
@@ -144,22 +102,11 @@ void lpo_secrets_add_command(struct lpo_str *out, const char *const *argv, size_
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
 
     for (size_t i = 0; i < argc; i++) {
-        size_t done = 0;
-        struct parts parts;
+        struct searched s = search_word(a, i ? argv[i - 1] : "", argv[i]);
 
         if (i)
             lpo_str_addc(out, ' ');
-        find_parts(i ? argv[i - 1] : NULL, argv[i], &parts);
-        for (size_t k = 0; k < parts.len; k++) {
-            const struct part *p = &parts.at[k];
-
-            if (p->from > done)
-                lpo_secrets_add_shell(out, lpo_arena_strndup(a, argv[i] + done, p->from - done));
-            lpo_str_addf(out, "\"$%s\"", variable_of_part(a, argv[i], p));
-            done = p->from + p->len;
-        }
-        if (!done || argv[i][done])
-            lpo_secrets_add_shell(out, argv[i] + done);
+        add_shell(out, a, &s);
     }
 }
 
@@ -194,14 +141,15 @@ static void visit_secret(struct walk *w, const char *path, enum lpo_secret_name 
 {
     const char *text = lpo_settings_node_word(w->a, n), *variable, *value;
     struct lpo_node *variables;
+    struct lpo_secrets_hit h;
 
     if (!text || !*text || lpo_node_is_missing(n) || strcmp(text, LPO_HIDDEN) == 0 ||
         n->kind == LPO_NODE_BOOL || (kind == LPO_NAME_SECRET && n->kind != LPO_NODE_STRING))
         return;
-    variables = lpo_node_list(w->a);
-    lpo_secrets_variables(w->a, text, variables);
     /* the variable that it came from, or the one that is named like the key */
-    variable = variables->count == 1 ? variables->items[0]->text : "";
+    variable = lpo_secrets_find(text, strlen(text), 0, LPO_SECRETS_FILE, &h)
+                   ? lpo_arena_strdup(w->a, h.variable)
+                   : "";
     value = *variable ? lpo_secrets_value(variable) : NULL;
     if (!value || strcmp(value, text) != 0)
         variable = variable_of(w->a, path);
@@ -215,48 +163,27 @@ static void visit_secret(struct walk *w, const char *path, enum lpo_secret_name 
     *n = *lpo_node_string(w->a, LPO_HIDDEN);
 }
 
-static void collect_text(struct walk *w, const char *path, const char *text,
-                         const struct parts *parts)
-{
-    lpo_secrets_add_urls(text, variable_of(w->a, path));
-    for (size_t i = 0; i < parts->len; i++) {
-        const struct part *p = &parts->at[i];
-
-        lpo_secrets_add(p->kind, lpo_arena_strndup(w->a, text + p->from, p->len),
-                        variable_of(w->a, p->name));
-    }
-}
-
-/* A text anywhere: secrets by their place in a command, and by their value. */
+/* A text anywhere: secrets by their place in a command, by their shape and by their value. */
 static void visit_text(struct walk *w, const char *path, const char *before, struct lpo_node *n)
 {
     struct lpo_node *variables = lpo_node_list(w->a);
-    const char *text = n->text;
-    struct parts parts = { .len = 0 };
+    struct searched s = before ? search_word(w->a, before, n->text) : search_text(n->text);
+    size_t done = s.begin;
+    struct lpo_secrets_hit h;
     LPO_STR out = { 0 };
-    size_t done = 0;
 
-    if (before)
-        find_parts(before, text, &parts);
     if (!w->mask) {
-        collect_text(w, path, text, &parts);
+        lpo_secrets_collect_text(s.text, s.begin, s.where, variable_of(w->a, path));
         return;
     }
-    for (size_t i = 0; i <= parts.len; i++) {
-        size_t end = i < parts.len ? parts.at[i].from : strlen(text);
-        const char *plain = lpo_arena_strndup(w->a, text + done, end - done);
-
-        lpo_secrets_variables(w->a, plain, variables);
-        lpo_str_add(&out, lpo_secrets_mask_text(w->a, plain));
-        if (i == parts.len)
-            break;
-        lpo_node_push(w->a, variables,
-                      lpo_node_string(w->a, variable_of_part(w->a, text, &parts.at[i])));
+    for (; find_next(&s, done, &h); done = h.from + h.len) {
+        lpo_node_push(w->a, variables, lpo_node_string(w->a, lpo_arena_strdup(w->a, h.variable)));
+        lpo_str_addn(&out, s.text + done, h.from - done);
         lpo_str_add(&out, LPO_HIDDEN);
-        done = end + parts.at[i].len;
     }
     if (!variables->count)
         return;
+    lpo_str_add(&out, s.text + done);
     note(w, path, variables);
     *n = *lpo_node_string(w->a, lpo_arena_strdup(w->a, lpo_str_text(&out)));
 }

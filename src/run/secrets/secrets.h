@@ -4,8 +4,8 @@
  * One table for the whole process, and the one exception from "no globals": bytes leave lpo in many
  * places, and none of them may forget it. The table is filled from the environment (variables of
  * secret names), the command line (words after secret options), the config (values under secret
- * keys, at any level) and the passwords of URLs. From then on every file that lpo_file_write() puts
- * on disk has "(hidden)" where such a value stood, also inside a longer text.
+ * keys, at any level) and what looks like a secret there (shapes.c). From then on every file that
+ * lpo_file_write() puts on disk has "(hidden)" where such a value, or what looks like one, stood.
  *
  * A value is hidden by its place too: under a secret key, after a secret option. That covers values
  * that are too plain to be searched for: shorter than 4 characters, numbers, true, cuda, words that
@@ -42,8 +42,6 @@ void lpo_secrets_begin(void);
 /* Adds a value unless it is too plain to be searched for. `variable`: where a pasted command and
  * --resume take it from. */
 void lpo_secrets_add(enum lpo_secret_name name, const char *value, const char *variable);
-/* Adds the passwords of the URLs in a text. */
-void lpo_secrets_add_urls(const char *text, const char *variable);
 /* Whether a secret was met at all. */
 bool lpo_secrets_any(void);
 void lpo_secrets_forget(void); /* tests */
@@ -51,28 +49,28 @@ void lpo_secrets_forget(void); /* tests */
 /* Appends the bytes to *out with every secret replaced; false, and nothing appended, where there is
  * none. */
 bool lpo_secrets_mask(const void *bytes, size_t len, struct lpo_str *out);
-/* The same for a stream that comes in pieces. Appends what can be decided, with every secret
- * replaced, and returns how many bytes that were; the rest may be the beginning of a secret and is
- * to be given again, in front of what comes next. `last`: nothing comes after this. */
-size_t lpo_secrets_mask_piece(const char *bytes, size_t len, bool last, struct lpo_str *out,
-                              bool *hid);
+/* The same for a stream that comes in pieces. The first *written bytes were given out before and
+ * stand there as what a value is recognised by. Appends what can be decided, with every secret
+ * replaced, counts it in *written, and returns how many bytes are not needed any more; all others
+ * are to be given again, in front of what comes next. `last`: nothing comes after this. */
+size_t lpo_secrets_mask_piece(const char *bytes, size_t len, size_t *written, bool last,
+                              struct lpo_str *out, bool *hid);
 /* A text as it may be written; `text` itself where nothing is hidden in it. */
 const char *lpo_secrets_mask_text(struct lpo_arena *a, const char *text);
 /* The same for a text that may have been cut in the middle of a secret. */
 const char *lpo_secrets_mask_cut(struct lpo_arena *a, const char *text);
 /* A folder's name as it may be made. Folders of the path that exist keep their names. */
 const char *lpo_secrets_mask_path(struct lpo_arena *a, const char *path);
-/* Appends a word quoted for a shell, with "$VARIABLE" where a secret stood. */
-void lpo_secrets_add_shell(struct lpo_str *out, const char *word);
-/* The variables of the secrets in a text, in order. */
-void lpo_secrets_variables(struct lpo_arena *a, const char *text, struct lpo_node *out);
 /* The value that a variable of the environment gave; NULL: it is not set. */
 const char *lpo_secrets_value(const char *variable);
 
 /* --- config.c: configs, overrides, command lines --------------------------------------------- */
 
-/* Appends a command line quoted for a shell, with "$VARIABLE" where a secret stood. */
+/* Appends a word, or a command line, quoted for a shell, with "$VARIABLE" where a secret stood. */
+void lpo_secrets_add_shell(struct lpo_str *out, const char *word);
 void lpo_secrets_add_command(struct lpo_str *out, const char *const *argv, size_t argc);
+/* Whether a command line holds a secret: the number of the word, or -1. */
+int lpo_secrets_in_command(const char *const *argv, size_t argc);
 /* Adds every secret of a resolved config to the table. */
 void lpo_secrets_collect(struct lpo_arena *a, const struct lpo_node *config);
 /* A copy as it may be written. `hidden` (may be NULL) gets a row for each value that was changed:

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "hydra/compose.h"
 #include "run/secrets/secrets.h"
+#include "run/secrets/shapes.h"
 #include "settings/schema.h"
 #include "util/arena.h"
 #include "util/file.h"
@@ -33,11 +35,12 @@ static struct {
 } table;
 
 enum {
-    SHORTEST = 4,       /* a shorter one stands in too many texts by chance */
-    SHORT = 8,          /* below: only as a word of its own */
-    SHORT_WORD = 16,    /* the same for what may be a word of a language */
-    LONGEST_USER = 512, /* user and password of a URL */
-    TOKEN_AS_USER = 12, /* https://TOKEN@host, but ssh://git@host */
+    SHORTEST = 4,        /* a shorter one stands in too many texts by chance */
+    SHORT = 8,           /* below: only as a word of its own */
+    SHORT_WORD = 16,     /* the same for what may be a word of a language */
+    LONGEST_OPEN = 1024, /* what a shape may wait for in a stream; a private key waits longer */
+    LONGEST_KEY = 16384,
+    CONTEXT = 256, /* what stands before a value and says that it is one */
 };
 
 /* --- which values can be searched for ----------------------------------------------------------
@@ -195,48 +198,28 @@ void lpo_secrets_add(enum lpo_secret_name name, const char *value, const char *v
     add(name, value, variable, false);
 }
 
-/* The password in "://user:password@host" at `at`, which is behind the "://". */
-static size_t url_password(const char *at, size_t room, size_t *from)
+/* The password of a URL is named after the place where the URL stands. */
+static void collect(const char *text, size_t from, enum lpo_secrets_where where, const char *place,
+                    bool from_env)
 {
-    static const char ends[] = "/?# \t\r\n\"'`<>()\\,;{}[]|";
-    size_t n = 0, host = 0, colon = 0;
-    bool has_host = false, has_colon = false;
+    struct lpo_secrets_hit h;
 
-    for (; n < room && n < LONGEST_USER && at[n] && !strchr(ends, at[n]); n++) {
-        if (at[n] == '@') {
-            host = n;
-            has_host = true;
-        } else if (at[n] == ':' && !has_colon && !has_host) {
-            colon = n;
-            has_colon = true;
-        }
-    }
-    if (!has_host)
-        return 0;
-    *from = has_colon ? colon + 1 : 0;
-    if (!has_colon && (host < TOKEN_AS_USER || strcspn(at, "0123456789") > host))
-        return 0;
-    return at[*from] == '$' ? 0 : host - *from; /* http://me:$PASSWORD@host */
-}
-
-static void add_urls(const char *text, const char *variable, bool from_env)
-{
-    for (const char *p = text; (p = strstr(p, "://"));) {
-        size_t from = 0, n;
-
-        p += 3;
-        n = url_password(p, strlen(p), &from);
-        if (n && table.arena)
-            add(LPO_NAME_PASSWORD, lpo_arena_strndup(table.arena, p + from, n),
-                lpo_arena_printf(table.arena, "%s_PASSWORD", variable), from_env);
+    for (; lpo_secrets_find(text, strlen(text), from, where, &h); from = h.from + h.len) {
+        table.met = table.met || !from_env;
+        add(h.kind, lpo_arena_strndup(table.arena, text + h.from, h.len),
+            strcmp(h.variable, "URL_PASSWORD") == 0
+                ? lpo_arena_printf(table.arena, "%s_PASSWORD", place)
+                : h.variable,
+            from_env);
     }
 }
 
-void lpo_secrets_add_urls(const char *text, const char *variable)
+void lpo_secrets_collect_text(const char *text, size_t from, enum lpo_secrets_where where,
+                              const char *place)
 {
     if (!table.arena)
         table.arena = lpo_arena_create();
-    add_urls(text, variable, false);
+    collect(text, from, where, place, false);
 }
 
 /* memmem() looks at each byte, and reports have megabytes; memchr() looks at dozens at once. */
@@ -275,7 +258,7 @@ void lpo_secrets_begin(void)
 
         if ((*e)[n] != '=')
             continue;
-        add_urls(*e + n + 1, name, true);
+        collect(*e + n + 1, 0, LPO_SECRETS_FILE, name, true);
         if (lpo_secrets_name_is_secret(name))
             add(lpo_secrets_name(name), *e + n + 1, name, true);
     }
@@ -321,13 +304,8 @@ static size_t matches(const struct secret *s, const char *at, size_t room)
     return n;
 }
 
-struct hit {
-    size_t from, len;
-    const struct secret *secret; /* NULL: the password of a URL that is not in the table */
-};
-
 /* Is the short secret at [from, from+len) a word of its own, and not a member's name in JSON? */
-static bool stands_alone(const char *bytes, size_t len, const struct hit *h)
+static bool stands_alone(const char *bytes, size_t len, const struct lpo_secrets_hit *h)
 {
     size_t end = h->from + h->len;
 
@@ -338,46 +316,55 @@ static bool stands_alone(const char *bytes, size_t len, const struct hit *h)
              bytes[end + 1] == ':');
 }
 
-static bool find_at(const char *bytes, size_t len, size_t i, struct hit *h)
+/* Its place says where a secret begins; where it is known, also how long it is. */
+static void look_up(const char *bytes, size_t len, struct lpo_secrets_hit *h)
 {
-    if (bytes[i] == ':' && i + 3 < len && memcmp(bytes + i, "://", 3) == 0) {
-        size_t from = 0;
-
-        h->len = url_password(bytes + i + 3, len - i - 3, &from);
-        h->from = i + 3 + from;
-        h->secret = NULL;
-        for (size_t k = 0; h->len && k < table.len && !h->secret; k++)
-            if (table.at[k].len == h->len && !memcmp(table.at[k].text, bytes + h->from, h->len))
-                h->secret = &table.at[k];
-        if (h->len)
-            return true;
-    }
-    if (!table.begins[(unsigned char)bytes[i]])
-        return false;
     for (size_t k = 0; k < table.len; k++) {
-        *h = (struct hit){ i, matches(&table.at[k], bytes + i, len - i), &table.at[k] };
-        if (h->len && (!h->secret->alone || stands_alone(bytes, len, h)))
-            return true;
+        size_t n = matches(&table.at[k], bytes + h->from, len - h->from);
+
+        if (n < h->len)
+            continue;
+        if (n > h->len && table.at[k].alone)
+            continue;
+        h->len = n;
+        snprintf(h->variable, sizeof h->variable, "%s", table.at[k].variable);
+        return;
+    }
+}
+
+static bool find_at(const char *bytes, size_t len, size_t i, enum lpo_secrets_where where,
+                    struct lpo_secrets_hit *h)
+{
+    const size_t mark = strlen(LPO_HIDDEN);
+    struct lpo_secrets_shape s;
+
+    if (lpo_secrets_shape_at(bytes, len, i, where, &s) &&
+        (s.from + mark > len || memcmp(bytes + s.from, LPO_HIDDEN, mark) != 0)) {
+        *h = (struct lpo_secrets_hit){ .from = s.from, .len = s.len, .kind = s.kind };
+        lpo_secrets_variable(s.name, h->variable);
+        look_up(bytes, len, h);
+        return true;
+    }
+    for (size_t k = 0; k < table.len; k++) {
+        const struct secret *v = &table.at[k];
+
+        *h = (struct lpo_secrets_hit){ i, matches(v, bytes + i, len - i), LPO_NAME_SECRET, "" };
+        if (!h->len || (v->alone && !stands_alone(bytes, len, h)))
+            continue;
+        snprintf(h->variable, sizeof h->variable, "%s", v->variable);
+        return true;
     }
     return false;
 }
 
-/* Reports of many megabytes come through here, most of them on machines without a secret: then
- * only the password of a URL is searched for. */
-static bool find(const char *bytes, size_t len, size_t i, struct hit *h)
+bool lpo_secrets_find(const char *bytes, size_t len, size_t from, enum lpo_secrets_where where,
+                      struct lpo_secrets_hit *h)
 {
-    while (!table.len && i < len) {
-        const char *slash = memchr(bytes + i, '/', len - i); /* fewer than colons, in JSON */
-        size_t at = slash ? (size_t)(slash - bytes) : len;
-
-        if (!slash)
-            return false;
-        if (at > i && find_at(bytes, len, at - 1, h))
-            return true;
-        i = at + 1;
-    }
-    for (; i < len; i++)
-        if ((bytes[i] == ':' || table.begins[(unsigned char)bytes[i]]) && find_at(bytes, len, i, h))
+    if (!table.begins[':'])
+        lpo_secrets_shape_begins(table.begins);
+    for (size_t i = from < CONTEXT ? 0 : from - CONTEXT; i < len; i++)
+        if (table.begins[(unsigned char)bytes[i]] && find_at(bytes, len, i, where, h) &&
+            h->from >= from)
             return true;
     return false;
 }
@@ -385,9 +372,9 @@ static bool find(const char *bytes, size_t len, size_t i, struct hit *h)
 static bool replace(const char *bytes, size_t len, const char *by, struct lpo_str *out)
 {
     size_t done = 0;
-    struct hit h;
+    struct lpo_secrets_hit h;
 
-    while (find(bytes, len, done, &h)) {
+    while (lpo_secrets_find(bytes, len, done, LPO_SECRETS_FILE, &h)) {
         lpo_str_addn(out, bytes + done, h.from - done);
         lpo_str_add(out, by);
         done = h.from + h.len;
@@ -407,9 +394,8 @@ static bool may_go_on(const char *bytes, size_t len, size_t i)
 {
     size_t room = len - i;
 
-    if (bytes[i] == ':' && memcmp(bytes + i, "://", room < 3 ? room : 3) == 0)
-        return room < LONGEST_USER && !memchr(bytes + i, '\n', room) &&
-               !memchr(bytes + i, ' ', room);
+    if (lpo_secrets_shape_open(bytes, len, i))
+        return true;
     if (!table.begins[(unsigned char)bytes[i]])
         return false;
     for (size_t k = 0; k < table.len; k++) {
@@ -431,21 +417,26 @@ static size_t undecided(const char *bytes, size_t len, size_t from)
 {
     /* twice: each character may have a backslash before it */
     size_t most =
-        2 * (table.len && table.at[0].len > LONGEST_USER ? table.at[0].len : LONGEST_USER);
+        2 * (table.len && table.at[0].len > LONGEST_OPEN ? table.at[0].len : LONGEST_OPEN);
+    const char *key =
+        len - from > most ? memmem(bytes + from, len - from, "-----BEGIN ", 11) : NULL;
 
+    if (key && len - (size_t)(key - bytes) < LONGEST_KEY &&
+        lpo_secrets_shape_open(bytes, len, (size_t)(key - bytes)))
+        return (size_t)(key - bytes);
     for (size_t i = len > most && len - most > from ? len - most : from; i < len; i++)
         if (may_go_on(bytes, len, i))
             return i;
     return len;
 }
 
-size_t lpo_secrets_mask_piece(const char *bytes, size_t len, bool last, struct lpo_str *out,
-                              bool *hid)
+size_t lpo_secrets_mask_piece(const char *bytes, size_t len, size_t *written, bool last,
+                              struct lpo_str *out, bool *hid)
 {
-    size_t done = 0, end = last ? len : undecided(bytes, len, 0);
-    struct hit h;
+    size_t done = *written, end = last ? len : undecided(bytes, len, done), drop;
+    struct lpo_secrets_hit h;
 
-    while (find(bytes, len, done, &h) && h.from < end) {
+    while (lpo_secrets_find(bytes, len, done, LPO_SECRETS_FILE, &h) && h.from < end) {
         lpo_str_addn(out, bytes + done, h.from - done);
         lpo_str_add(out, LPO_HIDDEN);
         *hid = true;
@@ -454,7 +445,9 @@ size_t lpo_secrets_mask_piece(const char *bytes, size_t len, bool last, struct l
             end = undecided(bytes, len, done);
     }
     lpo_str_addn(out, bytes + done, end - done);
-    return end;
+    drop = end < CONTEXT ? 0 : end - CONTEXT;
+    *written = end - drop;
+    return drop;
 }
 
 const char *lpo_secrets_mask_text(struct lpo_arena *a, const char *text)
@@ -495,39 +488,6 @@ const char *lpo_secrets_mask_path(struct lpo_arena *a, const char *path)
     if (!replace(path + there, strlen(path + there), "hidden", &out))
         return path;
     return lpo_arena_strdup(a, lpo_str_text(&out));
-}
-
-static void add_shell_part(struct lpo_str *out, const char *at, size_t n)
-{
-    LPO_AUTO(lpo_arena) a = lpo_arena_create();
-
-    if (n)
-        lpo_str_add_shell(out, lpo_arena_strndup(a, at, n));
-}
-
-void lpo_secrets_add_shell(struct lpo_str *out, const char *word)
-{
-    size_t len = strlen(word), done = 0;
-    struct hit h;
-
-    while (find(word, len, done, &h)) {
-        add_shell_part(out, word + done, h.from - done);
-        lpo_str_addf(out, "\"$%s\"", h.secret ? h.secret->variable : "URL_PASSWORD");
-        done = h.from + h.len;
-    }
-    if (done)
-        add_shell_part(out, word + done, len - done);
-    else
-        lpo_str_add_shell(out, word);
-}
-
-void lpo_secrets_variables(struct lpo_arena *a, const char *text, struct lpo_node *out)
-{
-    size_t done = 0;
-    struct hit h;
-
-    for (; find(text, strlen(text), done, &h); done = h.from + h.len)
-        lpo_node_push(a, out, lpo_node_string(a, h.secret ? h.secret->variable : "URL_PASSWORD"));
 }
 
 const char *lpo_secrets_value(const char *variable)
