@@ -27,7 +27,7 @@ APART = {"collect": {"collect", "lpo"}}  # a guest in other programs uses itself
 MODULES = {"util", "hydra"}  # rooms in which a file is a module
 ALIASES = {  # prefixes that are shorter than their file's name, because they are everywhere
     "util/xmalloc": ["lpo_x"], "util/json_write": ["lpo_jw_", "lpo_json_"],
-    "util/str": ["lpo_streq"],
+    "util/str": ["lpo_streq"], "trace/host": ["lpo_host_"],
     "util/sqlite_late": ["sqlite3_"],
     "gpu/inside/inside": ["lpo_xmalloc_"],  # in place of the program's, which ends the process
     "util/json_pull": ["lpo_json_pull_"], "util/json_skip": ["lpo_json_pull_"],

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "region/thread_rows.h"
+#include "trace/host.h"
 #include "util/search.h"
 #include "util/xmalloc.h"
 
@@ -165,6 +166,7 @@ struct lpo_region_modules *lpo_region_modules_create(const struct lpo_trace *t)
         return NULL;
     w.m = lpo_xcalloc(1, sizeof *w.m);
     w.m->view = *t;
+    w.m->view.host = lpo_host_create();
     memset(&w.m->view.ranges, 0, sizeof w.m->view.ranges);
     for (size_t i = 0; i < t->ranges.len; i++)
         lpo_vec_push(&w.m->view.ranges, t->ranges.at[i]);
@@ -198,6 +200,7 @@ void lpo_region_modules_destroy(struct lpo_region_modules *m)
     if (!m)
         return;
     lpo_vec_free(&m->view.ranges);
+    lpo_host_destroy(m->view.host);
     free(m->code);
     free(m);
 }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* region/thread_rows.h - rows of a trace by thread and in the order of time, for whoever sweeps
- * them.
- *
- * Traces are written almost in order of time. The sort finds the runs that are there and merges
- * them: one pass over sorted input, n log(runs) otherwise, and stable, so that events with equal
- * times keep the order of the file. */
+ * them. On its way out: trace/host.h answers the same questions. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,11 +8,10 @@
 #include <stdint.h>
 
 #include "trace/trace.h"
+#include "util/order.h"
 
-/* Does row `a` come strictly before row `b`? */
-typedef bool lpo_before(const void *ctx, uint32_t a, uint32_t b);
-
-void lpo_region_order_sort(uint32_t *rows, size_t count, lpo_before *before, const void *ctx);
+#define lpo_region_order_sort lpo_order_sort
+#define lpo_before            lpo_order_before
 
 /* Rows of thread i: rows[starts[i]] … rows[starts[i + 1] - 1], in file order. */
 struct lpo_group {

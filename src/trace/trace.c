@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trace/duplicates.h"
+#include "trace/host.h"
 #include "trace/metric_rules.h"
 #include "trace/names.h"
 #include "util/map.h"
@@ -24,6 +25,7 @@ struct lpo_trace *lpo_trace_create(void)
     struct indexes *x = lpo_xcalloc(1, sizeof *x);
 
     t->names = lpo_trace_names_create();
+    t->host = lpo_host_create();
     x->processes = lpo_map_create();
     x->threads = lpo_map_create();
     x->devices = lpo_map_create();
@@ -47,6 +49,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
         return;
     x = t->indexes;
     lpo_trace_duplicates_destroy(t->duplicates);
+    lpo_host_destroy(t->host);
     lpo_map_destroy(x->processes);
     lpo_map_destroy(x->threads);
     lpo_map_destroy(x->devices);

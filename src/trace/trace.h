@@ -510,8 +510,9 @@ struct lpo_trace {
     const uint32_t *code; /* of a view (region/modules.h), per name: the name of the Python
                            * function, with file and line, that a module or function is; LPO_NONE */
     size_t ncode;
-    bool has_ranges; /* the source could have recorded ranges */
-    void *indexes;   /* private to trace.c: deduplication */
+    bool has_ranges;       /* the source could have recorded ranges */
+    struct lpo_host *host; /* host.h: the timeline of each thread */
+    void *indexes;         /* private to trace.c: deduplication */
 };
 
 struct lpo_trace *lpo_trace_create(void);

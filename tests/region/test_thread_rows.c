@@ -1,48 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows by thread, sorted by time: stable, whatever runs the input has. */
+/* Rows by thread. */
 #include "../unit.h"
 #include "build.h"
 
 #include "region/thread_rows.h"
-
-static bool by_value(const void *ctx, uint32_t a, uint32_t b)
-{
-    const int *values = ctx;
-
-    return values[a] < values[b];
-}
-
-/* Digits are values; equal ones must keep their order. */
-static const struct sort_case {
-    const char *name, *values;
-} sorts[] = {
-    { "nothing", "" },
-    { "one", "5" },
-    { "in order", "0123456789" },
-    { "turned round", "9876543210" },
-    { "all equal", "4444444" },
-    { "equal ones in a falling run", "5544332211" },
-    { "two runs", "0246813579" },
-    { "saw teeth", "1212121212121" },
-    { "anything", "3141592653589793238462643383279502884197" },
-};
-
-static void check_sort(void **state)
-{
-    const struct sort_case *c = *state;
-    size_t n = strlen(c->values);
-    int values[64] = { 0 };
-    uint32_t rows[64] = { 0 };
-
-    for (size_t i = 0; i < n; i++) {
-        values[i] = c->values[i] - '0';
-        rows[i] = (uint32_t)i;
-    }
-    lpo_region_order_sort(rows, n, by_value, values);
-    for (size_t i = 1; i < n; i++)
-        assert_true(values[rows[i - 1]] < values[rows[i]] ||
-                    (values[rows[i - 1]] == values[rows[i]] && rows[i - 1] < rows[i]));
-}
 
 static void rows_are_gathered_by_thread(void **state)
 {
@@ -84,7 +45,6 @@ int main(void)
 {
     struct unit u = { 0 };
 
-    UNIT_ROWS(&u, sorts, check_sort);
     UNIT_ROWS(&u, ends, check_ends);
     UNIT_TEST(&u, rows_are_gathered_by_thread);
     return unit_run(&u);
