@@ -108,19 +108,21 @@ static int add_nested(struct lpo_arena *a, const struct lpo_json *config, const 
     int rc = 0;
 
     if (vision || c->vision_type) {
-        const char *type = type_or(vision, c->vision_type);
+        const char *type = type_or(vision, c->vision_type ? c->vision_type : m->model_type);
 
         if (!lpo_model_vision_family_find(type, &f) && c->vision_type)
             type = c->vision_type;
-        if (lpo_model_vision_family_find(type, &f))
-            rc = lpo_model_add_vision(a, m, vision ? vision : &empty, type, err);
+        rc = lpo_model_add_vision(a, m, vision ? vision : &empty, type, err);
         if (rc == 0 && m->visions && c->vision_root)
             m->vision[0]->root = c->vision_root;
     }
     if (rc == 0 && (text || c->text_type)) {
-        rc = lpo_model_add_decoder(a, m, text ? text : &empty, type_or(text, c->text_type), err);
+        rc = lpo_model_add_decoder(a, m, text ? text : &empty,
+                                   type_or(text, c->text_type ? c->text_type : m->model_type), err);
         if (rc == 0 && c->text_root)
             m->decoder->root = c->text_root;
+        if (rc == 0 && m->visions && !m->vision[0]->out)
+            m->vision[0]->out = m->decoder->hidden;
         if (rc == 0)
             m->decoder->tied =
                 lpo_json_bool(lpo_json_get(config, "tie_word_embeddings"), m->decoder->tied);
@@ -198,9 +200,15 @@ int lpo_model_composite_create(struct lpo_arena *a, const struct lpo_json *confi
         m->family = c->model_type;
         m->label = c->label;
     }
+    if (nested(config, "audio_config|speech_config|talker_config"))
+        m->unknown = "the part for sound";
     rc = add_nested(a, config, c, m, err);
     if (rc < 0)
         return rc;
+    if (c == &any && m->decoder) { /* the text part says what the model is */
+        m->family = m->guessed ? "generic" : m->model_type;
+        m->label = m->decoder->family->name;
+    }
     join(config, c, m);
     for (int i = 0; i < LPO_MODEL_EXTRA && c->extra[i]; i++) {
         m->extra[i].name = c->extra[i];

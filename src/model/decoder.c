@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A decoder: its numbers from a config, for any row of family/dense.c and family/moe.c. */
-#include <string.h>
+#include <stddef.h>
 
 #include "model/count.h"
 #include "model/family/fields.h"
@@ -15,6 +15,7 @@ enum { MAX_LAYERS = 1024, MAX_HEADS = 1024, MAX_SIZE = 1 << 26, MAX_EXPERTS = 1 
 static int read_sizes(struct lpo_model_decoder *d, struct lpo_err *err)
 {
     const struct lpo_fields *f = d->fields;
+    struct lpo_model_layer_block *b = &d->base;
     int rc = lpo_model_size(f, "hidden_size|n_embd|d_model|n_embed|dim", 0, 1, MAX_SIZE, &d->hidden,
                             err);
 
@@ -23,12 +24,13 @@ static int read_sizes(struct lpo_model_decoder *d, struct lpo_err *err)
                             &d->layers, err);
     if (rc == 0)
         rc = lpo_model_size(f, "num_attention_heads|n_head|n_heads|num_heads", 0, 1, MAX_HEADS,
-                            &d->heads, err);
+                            &b->heads, err);
     if (rc == 0)
         rc = lpo_model_size(f, "vocab_size", 0, 1, MAX_SIZE, &d->vocab, err);
     if (rc == 0)
-        rc = lpo_model_size(f, "intermediate_size|n_inner|ffn_hidden_size|ffn_dim",
-                            4 * (int64_t)d->hidden, 1, MAX_SIZE, &d->inter, err);
+        rc = lpo_model_size(
+            f, "intermediate_size|n_inner|ffn_hidden_size|ffn_dim|moe_intermediate_size",
+            4 * (int64_t)d->hidden, 1, MAX_SIZE, &b->inter, err);
     if (rc == 0)
         rc = lpo_model_size(f, "max_position_embeddings|n_positions|n_ctx|max_sequence_length", 0,
                             0, (int64_t)1 << 40, &d->positions, err);
@@ -38,7 +40,8 @@ static int read_sizes(struct lpo_model_decoder *d, struct lpo_err *err)
 static int read_attention(struct lpo_model_decoder *d, struct lpo_err *err)
 {
     const struct lpo_fields *f = d->fields;
-    int64_t kv = (int64_t)d->heads;
+    struct lpo_model_layer_block *b = &d->base;
+    int64_t kv = (int64_t)b->heads;
     int rc;
 
     /* Falcon says "one key head" with a flag, which its newer architecture ignores */
@@ -46,15 +49,44 @@ static int read_attention(struct lpo_model_decoder *d, struct lpo_err *err)
         !lpo_model_field_bool(f, "new_decoder_architecture", false))
         kv = 1;
     else
-        kv = lpo_model_field_int(f, "num_key_value_heads|num_kv_heads|n_head_kv|n_kv_heads", kv);
-    if (kv < 1 || kv > (int64_t)d->heads)
+        kv = lpo_model_field_int(f,
+                                 "num_key_value_heads|num_kv_heads|n_head_kv|n_kv_heads|"
+                                 "num_attention_groups",
+                                 kv);
+    if (kv < 1 || kv > (int64_t)b->heads)
         return lpo_fail(err, LPO_E_RANGE,
                         "the config gives %lld key and value heads for %llu heads", (long long)kv,
-                        (unsigned long long)d->heads);
-    d->kv_heads = (uint64_t)kv;
-    rc = lpo_model_size(f, "head_dim", (int64_t)(d->hidden / d->heads), 1, MAX_SIZE, &d->head_dim,
-                        err);
-    d->v_dim = d->head_dim;
+                        (unsigned long long)b->heads);
+    b->kv_heads = (uint64_t)kv;
+    rc = lpo_model_size(f, "head_dim|attention_head_dim", (int64_t)(d->hidden / b->heads), 1,
+                        MAX_SIZE, &b->head_dim, err);
+    b->v_dim = b->head_dim;
+    b->gated = lpo_model_field_bool(f, "attn_output_gate|attention_output_gate", false);
+    return rc;
+}
+
+/* Latent attention (DeepSeek): keys and values of a token are one short vector, `kv_rank` wide,
+ * beside a rotary part that all heads share. */
+/* Rows of sizes: a key's spellings and where its value goes. */
+struct width {
+    const char *keys;
+    int least;
+    size_t at; /* in struct lpo_model_layer_block */
+};
+
+#define WIDTH(keys, least, member)                                                                 \
+    {                                                                                              \
+        keys, least, offsetof(struct lpo_model_layer_block, member)                                \
+    }
+
+static int read_widths(struct lpo_model_decoder *d, const struct width *rows, size_t count,
+                       struct lpo_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = lpo_model_size(d->fields, rows[i].keys, 0, rows[i].least, MAX_SIZE,
+                            (uint64_t *)((char *)&d->base + rows[i].at), err);
     return rc;
 }
 
@@ -62,21 +94,48 @@ static int read_attention(struct lpo_model_decoder *d, struct lpo_err *err)
  * beside a rotary part that all heads share. */
 static int read_mla(struct lpo_model_decoder *d, struct lpo_err *err)
 {
-    const struct lpo_fields *f = d->fields;
-    int rc = lpo_model_size(f, "kv_lora_rank", 0, 0, MAX_SIZE, &d->kv_rank, err);
+    static const struct width latent[] = { WIDTH("q_lora_rank", 0, q_rank),
+                                           WIDTH("qk_nope_head_dim", 1, nope_dim),
+                                           WIDTH("qk_rope_head_dim", 0, rope_dim),
+                                           WIDTH("v_head_dim", 1, v_dim) };
+    struct lpo_model_layer_block *b = &d->base;
+    int rc = lpo_model_size(d->fields, "kv_lora_rank", 0, 0, MAX_SIZE, &b->kv_rank, err);
 
-    if (rc < 0 || d->kv_rank == 0 || !lpo_model_field_bool(f, "use_mla", true)) {
-        d->kv_rank = 0;
+    b->kind = LPO_LAYER_ATTENTION;
+    if (rc < 0 || b->kv_rank == 0 || !lpo_model_field_bool(d->fields, "use_mla", true)) {
+        b->kv_rank = 0;
         return rc;
     }
-    rc = lpo_model_size(f, "q_lora_rank", 0, 0, MAX_SIZE, &d->q_rank, err);
+    b->kind = LPO_LAYER_LATENT;
+    b->gated = lpo_model_field_bool(d->fields, "mla_use_output_gate", false);
+    rc = read_widths(d, latent, sizeof latent / sizeof *latent, err);
+    b->head_dim = b->nope_dim + b->rope_dim;
+    return rc;
+}
+
+/* A small product scores all cached tokens first, and attention sees the best of them. */
+static int read_sparse_attention(struct lpo_model_decoder *d, struct lpo_err *err)
+{
+    static const struct width rows[] = { WIDTH("index_n_heads", 0, index_heads),
+                                         WIDTH("index_head_dim", 0, index_dim),
+                                         WIDTH("index_topk", 0, top_keys) };
+    static const struct width blocks[] = { WIDTH("sparse_num_index_heads", 0, index_heads),
+                                           WIDTH("sparse_index_dim", 0, index_dim),
+                                           WIDTH("sparse_topk_blocks", 0, top_keys) };
+    const struct lpo_json *own = lpo_model_field_json(d->fields, "sparse_attention_config");
+    struct lpo_fields nested = { own, NULL }, *outer = d->fields;
+    uint64_t size;
+    int rc;
+
+    if (!own)
+        return read_widths(d, rows, sizeof rows / sizeof *rows, err);
+    d->fields = &nested;
+    rc = read_widths(d, blocks, sizeof blocks / sizeof *blocks, err);
     if (rc == 0)
-        rc = lpo_model_size(f, "qk_nope_head_dim", 0, 1, MAX_SIZE, &d->nope_dim, err);
+        rc = lpo_model_size(&nested, "sparse_block_size", 1, 1, MAX_SIZE, &size, err);
     if (rc == 0)
-        rc = lpo_model_size(f, "qk_rope_head_dim", 0, 1, MAX_SIZE, &d->rope_dim, err);
-    if (rc == 0)
-        rc = lpo_model_size(f, "v_head_dim", 0, 1, MAX_SIZE, &d->v_dim, err);
-    d->head_dim = d->nope_dim + d->rope_dim;
+        d->base.top_keys = lpo_model_mul(d->base.top_keys, size);
+    d->fields = outer;
     return rc;
 }
 
@@ -92,98 +151,70 @@ static void read_rotary(struct lpo_model_decoder *d)
     part = lpo_json_real(lpo_json_get(rope, "partial_rotary_factor"), part);
     if (!(part > 0 && part <= 1))
         part = 1;
-    d->rotary_dim = d->kv_rank ? d->rope_dim : (uint64_t)((double)d->head_dim * part);
+    d->rotary_dim =
+        d->base.kv_rank ? d->base.rope_dim : (uint64_t)((double)d->base.head_dim * part);
     d->rotary_products = 1;
+    for (uint64_t l = 0; l < d->layers && d->family->rotary_per_type; l++)
+        if ((d->layer[l].block[0].window > 0) != (d->layer[0].block[0].window > 0))
+            d->rotary_products = 2;
 }
 
 static int read_experts(struct lpo_model_decoder *d, struct lpo_err *err)
 {
     const struct lpo_fields *f = d->fields;
+    struct lpo_model_layer_block *b = &d->base;
     uint64_t shared = 0;
     int rc = lpo_model_size(f, "num_local_experts|num_experts|n_routed_experts|moe_num_experts", 0,
-                            0, MAX_EXPERTS, &d->experts, err);
+                            0, MAX_EXPERTS, &b->experts, err);
 
-    if (rc < 0 || d->experts == 0 || !d->family->moe) {
-        d->experts = 0;
+    if (rc < 0 || b->experts == 0 || !d->family->moe) {
+        b->experts = 0;
         return rc;
     }
-    rc = lpo_model_size(f, "num_experts_per_tok|moe_k|num_experts_per_token|moe_topk", 0, 1,
-                        (int64_t)d->experts, &d->top_k, err);
+    rc = lpo_model_size(f,
+                        "num_experts_per_tok|moe_k|num_experts_per_token|moe_topk|top_k_experts|"
+                        "moe_top_k",
+                        0, 1, (int64_t)b->experts, &b->top_k, err);
     if (rc == 0)
-        rc = lpo_model_size(f, "moe_intermediate_size", (int64_t)d->inter, 1, MAX_SIZE,
-                            &d->expert_inter, err);
+        rc = lpo_model_size(f, "moe_intermediate_size|expert_intermediate_size", (int64_t)b->inter,
+                            1, MAX_SIZE, &b->expert_inter, err);
     if (rc == 0)
         rc = lpo_model_size(f, "n_shared_experts|moe_num_shared_experts|num_shared_experts", 0, 0,
                             MAX_EXPERTS, &shared, err);
     if (rc == 0)
-        rc = lpo_model_size(f, "shared_expert_intermediate_size",
-                            (int64_t)lpo_model_mul(shared, d->expert_inter), 0, INT64_MAX,
-                            &d->shared_inter, err);
+        rc = lpo_model_size(f,
+                            "shared_expert_intermediate_size|moe_shared_expert_intermediate_size|"
+                            "shared_intermediate_size|share_expert_dim",
+                            (int64_t)lpo_model_mul(shared, b->expert_inter), 0, INT64_MAX,
+                            &b->shared_inter, err);
+    if (rc == 0)
+        rc = lpo_model_size(f, "routed_expert_hidden_size|moe_latent_size", 0, 0, MAX_SIZE,
+                            &b->expert_hidden, err);
     return rc;
 }
 
-static bool in_list(const struct lpo_json *list, int64_t n)
-{
-    LPO_JSON_EACH(item, list)
-    if (lpo_json_int(item, -1) == n)
-        return true;
-    return false;
-}
-
-/* The rules of all families at once: the keys that a config does not have change nothing. */
-static void mark_sparse(struct lpo_model_decoder *d)
+/* What stands outside the layers, or in all of them. */
+static int read_rest(struct lpo_model_decoder *d, struct lpo_err *err)
 {
     const struct lpo_fields *f = d->fields;
-    const struct lpo_json *dense = lpo_model_field_json(f, "mlp_only_layers");
-    int64_t first = lpo_model_field_int(f, "first_k_dense_replace|moe_layer_start_index", 0);
-    int64_t last = lpo_model_field_int(f, "moe_layer_end_index", -1);
-    int64_t step = lpo_model_field_int(f, "decoder_sparse_step|moe_layer_interval", 1);
+    int rc = lpo_model_size(f, "hidden_size_per_layer_input", 0, 0, MAX_SIZE, &d->layer_input, err);
 
-    last = last < 0 ? (int64_t)d->layers - 1 : last;
-    step = step < 1 ? 1 : step;
-    for (int64_t l = 0; l < (int64_t)d->layers; l++)
-        d->sparse[l] =
-            d->experts > 0 && l >= first && l <= last && (l + 1) % step == 0 && !in_list(dense, l);
-}
-
-static bool rule_says_window(const struct lpo_model_decoder *d, int64_t l)
-{
-    const struct lpo_fields *f = d->fields;
-    int64_t every = lpo_model_field_int(f, "sliding_window_pattern|_sliding_window_pattern",
-                                        d->family->window_every);
-
-    switch (d->family->window) {
-    case LPO_WINDOW_ALL:
-        return lpo_model_field_bool(f, "use_sliding_window", true);
-    case LPO_WINDOW_PATTERN:
-        return every > 0 && (l + 1) % every != 0;
-    case LPO_WINDOW_ABOVE:
-        return lpo_model_field_bool(f, "use_sliding_window", false) &&
-               l >= lpo_model_field_int(f, "max_window_layers", 0);
-    case LPO_WINDOW_NONE:
-        break;
-    }
-    return false;
-}
-
-static void mark_windows(struct lpo_model_decoder *d)
-{
-    const struct lpo_json *types = lpo_model_field_json(d->fields, "layer_types");
-    const struct lpo_json *type = types && types->kind == LPO_JSON_ARRAY ? types->first : NULL;
-    int64_t window = lpo_model_field_int(d->fields, "sliding_window", 0);
-    bool some = false, all = true;
-
-    for (int64_t l = 0; l < (int64_t)d->layers; l++) {
-        bool sliding = type ? strcmp(lpo_json_text(type, ""), "sliding_attention") == 0
-                            : rule_says_window(d, l);
-
-        d->window[l] = sliding && window > 0 ? (uint64_t)window : 0;
-        some |= sliding;
-        all &= sliding;
-        type = type ? type->next : NULL;
-    }
-    if (d->family->rotary_per_type && d->rotary_products && some && !all)
-        d->rotary_products = 2;
+    if (rc == 0)
+        rc = lpo_model_size(f, "vocab_size_per_layer_input", (int64_t)d->vocab, 0, MAX_SIZE,
+                            &d->layer_vocab, err);
+    if (rc == 0)
+        rc = lpo_model_size(f, "hc_mult", 0, 0, 64, &d->streams, err);
+    if (rc == 0)
+        rc = lpo_model_size(f,
+                            "num_nextn_predict_layers|mtp_num_hidden_layers|mtp_transformer_layers",
+                            0, 0, 64, &d->predictors, err);
+    if (lpo_model_field_bool(f, "is_encoder_decoder", false))
+        return lpo_fail(err, LPO_E_NOTFOUND,
+                        "the model is an encoder with a decoder, which lpo "
+                        "does not have");
+    d->tied = lpo_model_field_bool(f, "tie_word_embeddings", false);
+    d->pooled_out = (uint64_t)lpo_model_field_int(f, "projection_size", (int64_t)d->hidden);
+    return rc;
 }
 
 int lpo_model_decoder_create(struct lpo_arena *a, const struct lpo_json *config,
@@ -203,16 +234,16 @@ int lpo_model_decoder_create(struct lpo_arena *a, const struct lpo_json *config,
     if (rc == 0)
         rc = read_mla(d, err);
     if (rc == 0)
+        rc = read_sparse_attention(d, err);
+    if (rc == 0)
         rc = read_experts(d, err);
+    if (rc == 0)
+        rc = read_rest(d, err);
+    if (rc == 0)
+        rc = lpo_model_layers_read(a, d, err);
     if (rc < 0)
         return rc;
     read_rotary(d);
-    d->tied = lpo_model_field_bool(d->fields, "tie_word_embeddings", false);
-    d->pooled_out = (uint64_t)lpo_model_field_int(d->fields, "projection_size", (int64_t)d->hidden);
-    d->window = lpo_arena_array(a, d->layers, sizeof *d->window);
-    d->sparse = lpo_arena_array(a, d->layers, sizeof *d->sparse);
-    mark_sparse(d);
-    mark_windows(d);
     *out = d;
     return 0;
 }

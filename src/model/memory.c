@@ -12,38 +12,83 @@ static const double usable = 0.95;
 
 static double weights_of_rank(const struct lpo_model_needs *a)
 {
-    double elements = 0, each = lpo_dtype_bytes(a->options.dtype);
+    double bytes = 0, mean = 0;
+
+    if (a->options.weight_bytes > 0 && a->params)
+        mean = a->options.weight_bytes / (double)a->params;
 
     for (size_t i = 0; i < a->tensors.len; i++) {
         const struct lpo_tensor *t = &a->tensors.at[i];
 
         if (!t->tied)
-            elements += lpo_model_rank_real((double)t->count, t->ways, a->options.tp);
+            bytes += lpo_model_rank_real((double)t->count, t->ways, a->options.tp) *
+                     (mean > 0 ? mean : lpo_model_format_bytes(a, &t->format));
     }
-    if (a->options.weight_bytes > 0 && a->params)
-        each = a->options.weight_bytes / (double)a->params;
-    return elements * each;
+    return bytes;
 }
 
-/* Cache elements of one token in one layer. Latents are shared by all heads, so every rank keeps
- * them whole. */
-static uint64_t layer_width(const struct lpo_model_decoder *d, uint64_t tp)
+/* Latents are shared by all heads, so every rank keeps them whole. */
+uint64_t lpo_model_block_cache(const struct lpo_model_layer_block *b, uint64_t tp)
 {
-    if (d->kv_rank)
-        return d->kv_rank + d->rope_dim;
-    return lpo_model_mul3(2, lpo_model_rank_pieces(d->kv_heads, tp), d->head_dim);
+    uint64_t index = b->top_keys ? (b->index_dim + 1) / 2 : 0; /* 8 bits each */
+
+    if (b->borrows_cache)
+        return 0;
+    switch (b->kind) {
+    case LPO_LAYER_ATTENTION:
+        return lpo_model_mul3(2, lpo_model_rank_pieces(b->kv_heads, tp), b->head_dim) + index;
+    case LPO_LAYER_LATENT:
+        return b->kv_rank + b->rope_dim + index;
+    case LPO_LAYER_COMPRESSED: /* far tokens; those of the window are a state */
+        return b->compress ? (b->head_dim + index) / b->compress : 0;
+    default:
+        return 0;
+    }
 }
 
-/* Cache elements of one sequence with so many tokens; a layer with a window keeps only that. */
-static double cache_elements(const struct lpo_model_decoder *d, uint64_t tp, uint64_t tokens)
+uint64_t lpo_model_block_state(const struct lpo_model_layer_block *b, uint64_t tp)
 {
-    double sum = 0;
+    uint64_t heads = lpo_model_rank_pieces(b->heads, tp);
 
-    for (uint64_t l = 0; l < d->layers; l++) {
-        uint64_t kept = d->window[l] && d->window[l] < tokens ? d->window[l] : tokens;
-
-        sum += (double)kept * (double)layer_width(d, tp);
+    switch (b->kind) {
+    case LPO_LAYER_DELTA:
+    case LPO_LAYER_KDA:
+        return lpo_model_mul3(heads, b->head_dim, b->v_dim);
+    case LPO_LAYER_MAMBA:
+        return lpo_model_mul3(heads, b->head_dim, b->state);
+    case LPO_LAYER_COMPRESSED:
+        return lpo_model_mul(b->window, b->head_dim);
+    default:
+        return 0;
     }
+}
+
+/* Bytes of one sequence with so many tokens; a layer with a window keeps only that. States have 32
+ * bits. */
+static double cache_bytes(const struct lpo_model_needs *a, uint64_t tp, uint64_t tokens)
+{
+    const struct lpo_model_decoder *d = a->model->decoder;
+    double sum = 0, byte = lpo_dtype_bytes(a->options.kv_dtype);
+
+    for (uint64_t l = 0; l < d->layers; l++)
+        for (int i = 0; i < d->layer[l].count; i++) {
+            const struct lpo_model_layer_block *b = &d->layer[l].block[i];
+            uint64_t kept = b->window && b->window < tokens && !b->compress ? b->window : tokens;
+
+            sum += byte * (double)kept * (double)lpo_model_block_cache(b, tp);
+            sum += 4 * (double)lpo_model_block_state(b, tp);
+        }
+    return sum;
+}
+
+/* Cache elements that one more token leaves in all layers together. */
+static uint64_t token_elements(const struct lpo_model_decoder *d, uint64_t tp)
+{
+    uint64_t sum = 0;
+
+    for (uint64_t l = 0; l < d->layers; l++)
+        for (int i = 0; i < d->layer[l].count; i++)
+            sum = lpo_model_add(sum, lpo_model_block_cache(&d->layer[l].block[i], tp));
     return sum;
 }
 
@@ -74,13 +119,12 @@ static uint64_t floor_count(double n)
 static uint64_t longest_context(const struct lpo_model_needs *a, double room)
 {
     const struct lpo_model_decoder *d = a->model->decoder;
-    double byte = lpo_dtype_bytes(a->options.kv_dtype) * (double)a->options.batch;
     uint64_t low = 0, high = (uint64_t)1 << 40;
 
     while (low < high) {
         uint64_t middle = low + (high - low + 1) / 2;
 
-        if (cache_elements(d, a->options.tp, middle) * byte <= room)
+        if (cache_bytes(a, a->options.tp, middle) * (double)a->options.batch <= room)
             low = middle;
         else
             high = middle - 1;
@@ -99,11 +143,11 @@ void lpo_model_memory_plan(struct lpo_model_needs *a)
     m->weights = weights_of_rank(a);
     m->activations = peak_activations(a);
     if (d && !d->family->no_cache) {
-        a->kv_elements = lpo_model_mul(d->layers, layer_width(d, 1));
-        m->kv_per_token = (double)lpo_model_mul(d->layers, layer_width(d, o->tp)) * byte;
-        one = cache_elements(d, o->tp, longest) * byte;
+        a->kv_elements = token_elements(d, 1);
+        m->kv_per_token = (double)token_elements(d, o->tp) * byte;
+        one = cache_bytes(a, o->tp, longest);
         m->kv = one * (double)o->batch;
-        m->kv_model = cache_elements(d, 1, longest) * byte * (double)o->batch;
+        m->kv_model = cache_bytes(a, 1, longest) * (double)o->batch;
     }
     m->peak = m->weights + m->kv + m->activations;
     if (!o->hardware || o->hardware->memory <= 0)

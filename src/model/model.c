@@ -34,7 +34,7 @@ int lpo_model_add_decoder(struct lpo_arena *a, struct lpo_model *m, const struct
         return rc;
     m->decoder->part = add_part(m, "decoder");
     if (!m->family) {
-        m->family = m->guessed ? "generic" : f->model_type;
+        m->family = m->guessed ? "generic" : model_type;
         m->label = f->name;
     }
     return 0;
@@ -47,15 +47,16 @@ int lpo_model_add_vision(struct lpo_arena *a, struct lpo_model *m, const struct 
     const struct lpo_vision_family *f = lpo_model_vision_family_find(model_type, &fields);
     int rc;
 
-    if (!f)
-        return lpo_fail(err, LPO_E_NOTFOUND, "lpo has no vision model of the type '%s'",
-                        model_type);
+    if (!f) {
+        f = lpo_model_vision_family_generic();
+        m->vision_guessed = true;
+    }
     rc = lpo_model_vision_create(a, config, f, &m->vision[m->visions], err);
     if (rc < 0)
         return rc;
     m->vision[m->visions++]->part = add_part(m, f->part);
     if (!m->family) {
-        m->family = f->model_type;
+        m->family = model_type;
         m->label = f->name;
     }
     return 0;
@@ -72,7 +73,7 @@ static size_t prefix_len(const char *architecture, const char *model_type)
 {
     const char *p = architecture;
 
-    for (const char *t = model_type; *t; t++) {
+    for (const char *t = model_type; *t && *t != '|'; t++) {
         if (*t == '_')
             continue;
         while (*p == '_')
@@ -85,7 +86,7 @@ static size_t prefix_len(const char *architecture, const char *model_type)
                : 0;
 }
 
-static const char *type_of_architecture(const char *architecture)
+static const char *type_of_architecture(struct lpo_arena *a, const char *architecture)
 {
     const struct lpo_decoder_family *d;
     const struct lpo_vision_family *v;
@@ -102,7 +103,7 @@ static const char *type_of_architecture(const char *architecture)
             longest = prefix_len(architecture, v->model_type);
             best = v->model_type;
         }
-    return best;
+    return lpo_arena_strndup(a, best, strcspn(best, "|"));
 }
 
 static const char *first_architecture(const struct lpo_json *config)
@@ -112,11 +113,11 @@ static const char *first_architecture(const struct lpo_json *config)
     return list && list->kind == LPO_JSON_ARRAY ? lpo_json_text(list->first, "") : "";
 }
 
-static const char *find_type(const struct lpo_json *config)
+static const char *find_type(struct lpo_arena *a, const struct lpo_json *config)
 {
     const char *type = lpo_json_text(lpo_json_get(config, "model_type"), "");
 
-    return *type ? type : type_of_architecture(first_architecture(config));
+    return *type ? type : type_of_architecture(a, first_architecture(config));
 }
 
 /* What `architectures` changes: a base model has no head, a classifier has one of its own. */
@@ -191,7 +192,7 @@ int lpo_model_create(struct lpo_arena *a, const struct lpo_json *config,
 
     if (!config || config->kind != LPO_JSON_OBJECT)
         return lpo_fail(err, LPO_E_FORMAT, "a model config must be a JSON object");
-    m->model_type = find_type(config);
+    m->model_type = find_type(a, config);
     m->dtype = find_dtype(config);
     rc = lpo_model_composite_create(a, config, m, err);
     if (rc == 0 && m->nparts == 0)
@@ -216,6 +217,8 @@ uint64_t lpo_model_image_tokens(const struct lpo_model *m, uint64_t image)
     const struct lpo_model_vision *last = m->visions ? m->vision[m->visions - 1] : NULL;
     uint64_t side = last ? lpo_model_vision_side(last, image) : 0;
 
+    if (last && last->merge > 1)
+        side /= last->merge;
     return m->projector.tokens ? m->projector.tokens : lpo_model_mul(side, side);
 }
 

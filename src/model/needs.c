@@ -3,6 +3,7 @@
 
 #include "model/count.h"
 #include "model/memory.h"
+#include "model/quant.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -42,6 +43,9 @@ static int resolve_options(struct lpo_model_needs *a, struct lpo_err *err)
     o->image = o->image ? o->image : lpo_model_image(a->model);
     if (o->dtype == LPO_DTYPE_NONE)
         o->dtype = a->model->dtype != LPO_DTYPE_NONE ? a->model->dtype : LPO_BF16;
+    a->plain = o->dtype;
+    if (o->kv_dtype == LPO_DTYPE_NONE)
+        o->kv_dtype = lpo_model_quant_cache(a->quant);
     if (o->kv_dtype == LPO_DTYPE_NONE) /* narrow weights do not make a narrow cache */
         o->kv_dtype = lpo_dtype_bits(o->dtype) < 16 ? LPO_BF16 : o->dtype;
     if (o->counting == LPO_COUNT_FRAMEWORK)
@@ -66,21 +70,49 @@ static int resolve_options(struct lpo_model_needs *a, struct lpo_err *err)
 
 static void count_params(struct lpo_model_needs *a)
 {
+    const struct lpo_model_decoder *d = a->model->decoder;
+    double by_format[LPO_DTYPES] = { 0 };
+    double most = 0;
+    uint64_t last = 0;
+
     for (size_t i = 0; i < a->tensors.len; i++) {
         const struct lpo_tensor *t = &a->tensors.at[i];
         uint64_t active = t->experts ? lpo_model_mul(t->count / t->experts, t->active) : t->count;
 
+        if (d && t->at.part == d->part && !(t->looked_up && d->base.experts && !d->tied))
+            a->active_params = lpo_model_add(a->active_params, t->tied ? 0 : active);
         if (t->tied)
             continue;
         a->params = lpo_model_add(a->params, t->count);
-        a->active_params = lpo_model_add(a->active_params, active);
+        by_format[t->format.dtype] += (double)t->count;
+        if (d && t->at.part == d->part && t->at.layer == (int)d->layers - 1)
+            last = lpo_model_add(last, t->count);
     }
+    for (int t = 1; t < LPO_DTYPES; t++) /* the format of most weights gives the model its name */
+        if (by_format[t] > by_format[LPO_DTYPE_NONE] && by_format[t] > most) {
+            a->options.dtype = (enum lpo_dtype)t;
+            most = by_format[t];
+        }
+    if (!d)
+        a->active_params = a->params;
+    else if (d->predictors) /* each a layer like the last one, and a product that joins two vectors
+                             */
+        a->predictor_params = lpo_model_mul(
+            d->predictors,
+            lpo_model_add(last, lpo_model_mul3(2, d->hidden, lpo_model_add(d->hidden, 2))));
+}
+
+double lpo_model_format_bytes(const struct lpo_model_needs *a, const struct lpo_weight_format *f)
+{
+    return f->bits > 0 ? f->bits / 8 : lpo_dtype_bytes(a->plain);
 }
 
 static void list_tensors(struct lpo_model_needs *a)
 {
     struct lpo_phase none = { 0 };
-    struct lpo_walk w = { .arena = a->arena, .phase = &none, .tensors = &a->tensors };
+    struct lpo_walk w = {
+        .arena = a->arena, .phase = &none, .quant = a->quant, .tensors = &a->tensors
+    };
 
     lpo_model_walk(a->model, LPO_TEXT | LPO_VISION, &w);
     lpo_str_free(&w.path);
@@ -90,7 +122,7 @@ static void list_tensors(struct lpo_model_needs *a)
 static void list_ops(struct lpo_model_needs *a, int side, const struct lpo_phase *phase,
                      lpo_model_op_vec *out)
 {
-    struct lpo_walk w = { .arena = a->arena, .phase = phase, .ops = out };
+    struct lpo_walk w = { .arena = a->arena, .phase = phase, .quant = a->quant, .ops = out };
 
     lpo_model_walk(a->model, side, &w);
     lpo_str_free(&w.path);
@@ -160,9 +192,9 @@ static void run_text(struct lpo_model_needs *a)
         return;
     phase.tokens = 1;
     phase.cached = o->context;
-    phase.absorb = a->model->decoder->kv_rank && o->mla == LPO_MLA_ABSORBED;
+    phase.absorb = a->model->decoder->base.kv_rank && o->mla == LPO_MLA_ABSORBED;
     run_phase(a, LPO_DECODE, &phase);
-    if (a->model->decoder->kv_rank)
+    if (a->model->decoder->base.kv_rank)
         count_mla(a, phase);
 }
 
@@ -204,6 +236,10 @@ int lpo_model_needs_create(const struct lpo_json *config, const struct lpo_needs
     if (rc < 0)
         return rc;
     a->model = model;
+    if (options->dtype == LPO_DTYPE_NONE && options->weight_bytes <= 0)
+        rc = lpo_model_quant_create(config, &a->quant, err);
+    if (rc < 0)
+        return rc;
     rc = resolve_options(a, err);
     if (rc == 0)
         rc = run_all(a, err);
@@ -224,6 +260,7 @@ void lpo_model_needs_destroy(struct lpo_model_needs *a)
     for (int k = 0; k < LPO_PHASES; k++)
         lpo_vec_free(&a->phase[k].ops);
     lpo_vec_free(&a->tensors);
+    lpo_model_quant_destroy(a->quant);
     lpo_arena_destroy(a->arena);
     free(a);
 }

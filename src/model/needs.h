@@ -71,7 +71,13 @@ struct lpo_model_needs {
     struct lpo_needs_options options; /* as used: every 0 and NONE resolved */
     const struct lpo_model *model;
     lpo_tensor_vec tensors;
-    uint64_t params, active_params;
+    uint64_t params;           /* without further prediction heads */
+    uint64_t active_params;    /* of the decoder, used for one token: of experts those chosen, of a
+                                * model with experts without the rows of the embedding */
+    uint64_t predictor_params; /* heads that predict tokens ahead (MTP); in no other number */
+    struct lpo_model_quant
+        *quant;                   /* how the config says weights are stored; NULL: all as `plain` */
+    enum lpo_dtype plain;         /* of weights that are not quantised */
     uint64_t kv_elements;         /* one token leaves in the cache */
     enum lpo_dtype compute_dtype; /* the hardware's unit used for products */
     struct lpo_phase_result phase[LPO_PHASES];
@@ -99,6 +105,8 @@ void lpo_model_needs_add(const struct lpo_model_needs *a, const struct lpo_model
 
 /* "prefill", "decode", "vision" */
 const char *lpo_model_phase_name(enum lpo_phase_kind kind);
+/* Bytes of one weight. */
+double lpo_model_format_bytes(const struct lpo_model_needs *a, const struct lpo_weight_format *f);
 double lpo_model_sums_bytes(const struct lpo_sums *s);
 
 /* One block of the model: "decoder/layer3/attn", "sam/neck". */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "util/dtype.h"
 #include "util/vec.h"
 
 enum lpo_op_kind {
@@ -58,6 +59,13 @@ struct lpo_model_place {
     enum lpo_model_block block;
 };
 
+/* How weights are stored: bits with their scales. NONE: as the model's dtype. */
+struct lpo_weight_format {
+    enum lpo_dtype dtype;
+    double bits;
+    bool storage_only; /* products are in the model's dtype */
+};
+
 #define LPO_TENSOR_DIMS 4
 
 struct lpo_tensor {
@@ -70,6 +78,8 @@ struct lpo_tensor {
     uint32_t experts; /* > 0: stacked experts, of which … */
     uint32_t active;  /* … this many are used for one token */
     uint64_t ways;    /* tensor parallelism can divide it at most this often */
+    bool looked_up;   /* an embedding: a token uses one row */
+    struct lpo_weight_format format;
 };
 
 struct lpo_model_op {
@@ -82,7 +92,8 @@ struct lpo_model_op {
     uint64_t reads, writes;       /* activation elements */
     uint64_t kv_reads, kv_writes; /* cache elements */
     uint64_t ways; /* tensor parallelism can divide it at most this often; 1: every rank does all */
-    uint64_t kv_ways; /* the same for its part of the cache; 0 where it has none */
+    uint64_t kv_ways;                /* the same for its part of the cache; 0 where it has none */
+    struct lpo_weight_format format; /* of its weights, and so of its products */
 };
 
 typedef LPO_VEC(struct lpo_tensor) lpo_tensor_vec;

@@ -11,15 +11,17 @@
 
 struct cost {
     double flops, bytes;
+    enum lpo_dtype math;
 };
 
-static double weight_bytes(const struct lpo_model_needs *a, double elements)
+static double weight_bytes(const struct lpo_model_needs *a, const struct lpo_model_op *op,
+                           double elements)
 {
     double total = (double)a->params;
 
     if (a->options.weight_bytes > 0 && total > 0) /* quantised files mix formats: take their mean */
         return elements * (a->options.weight_bytes / total);
-    return elements * lpo_dtype_bytes(a->options.dtype);
+    return elements * lpo_model_format_bytes(a, &op->format);
 }
 
 /* Activations travel in the compute format: 16 bits where the weights are narrower. */
@@ -33,7 +35,7 @@ static double activation_bytes(const struct lpo_model_needs *a)
 static void add_time(const struct lpo_model_needs *a, const struct cost *c, struct lpo_sums *s)
 {
     const struct lpo_hardware *hw = a->options.hardware;
-    double peak = hw ? lpo_gpu_hardware_peak(hw, a->options.dtype, NULL) : 0;
+    double peak = hw ? lpo_gpu_hardware_peak(hw, c->math, NULL) : 0;
     double compute, memory;
 
     if (!hw || peak <= 0 || hw->bandwidth <= 0)
@@ -77,7 +79,7 @@ static void add_op(struct summing *s, const struct lpo_model_op *op)
 {
     const struct lpo_model_needs *a = s->needs;
     uint64_t flops = lpo_model_rank_count(op->flops, op->ways, s->tp);
-    double weights = weight_bytes(a, lpo_model_rank_real(op->weights, op->ways, s->tp));
+    double weights = weight_bytes(a, op, lpo_model_rank_real(op->weights, op->ways, s->tp));
     double moved =
         activation_bytes(a) *
         lpo_model_rank_real((double)lpo_model_add(op->reads, op->writes), op->ways, s->tp);
@@ -88,6 +90,7 @@ static void add_op(struct summing *s, const struct lpo_model_op *op)
     if (!s->last || !same_kernel(a, s->last, op))
         finish_kernel(s);
     s->last = op;
+    s->pending.math = op->format.bits > 0 && !op->format.storage_only ? op->format.dtype : a->plain;
     s->pending.flops += (double)flops;
     s->pending.bytes += weights + moved + kv;
     s->sums->flops = lpo_model_add(s->sums->flops, flops);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A vision part: its numbers from a config, and the walk over any row of family/vision.c: patches,
  * layers, and what follows them. */
+#include <math.h>
 #include <string.h>
 
 #include "model/count.h"
@@ -21,9 +22,14 @@ static int read_inter(struct lpo_model_vision *v, struct lpo_err *err)
 
     if (!(wide >= 1 && wide < MAX_SIZE))
         return lpo_fail(err, LPO_E_RANGE, "'mlp_ratio' gives a width of %g", wide);
-    rc = lpo_model_size(f, "intermediate_size|mlp_dim", (int64_t)wide, 1, MAX_SIZE, &v->inter, err);
-    v->swiglu = v->family->swiglu_when && lpo_model_family_says(f, v->family->swiglu_when);
-    if (rc == 0 && v->swiglu) /* two thirds, rounded up to a multiple of eight, as DINOv2 does */
+    rc = lpo_model_size(f, "intermediate_size|mlp_dim|vt_intermediate_size", (int64_t)wide, 1,
+                        MAX_SIZE, &v->inter, err);
+    v->swiglu = lpo_model_family_says(f, v->family->swiglu_when) ||
+                (v->family == lpo_model_vision_family_generic() &&
+                 strcmp(lpo_json_text(lpo_model_field_json(f, "hidden_act"), ""), "silu") == 0);
+    if (rc == 0 && v->swiglu &&
+        !lpo_model_field_has(f, "intermediate_size")) /* two thirds, rounded up to a multiple of
+                                                         eight, as DINOv2 does */
         v->inter = ((uint64_t)((double)v->inter * 2 / 3) + 7) / 8 * 8;
     return rc;
 }
@@ -50,6 +56,30 @@ static int read_windows(struct lpo_arena *a, struct lpo_model_vision *v, struct 
     return rc;
 }
 
+/* Where no size is given, the table of positions tells: it has one for each patch. */
+static int read_image(struct lpo_model_vision *v, struct lpo_err *err)
+{
+    const struct lpo_fields *f = v->fields;
+    const struct lpo_json *deep = lpo_model_field_json(f, "deepstack_visual_indexes");
+    double places = lpo_model_field_real(f, "num_position_embeddings", 2304);
+    int64_t side = lpo_model_field_int(f, "init_pos_emb_height", 0);
+    int rc;
+
+    if (side <= 0)
+        side = places > 0 && places < 1e9 ? (int64_t)sqrt(places) : 0;
+    side = v->family->merger || v->family == lpo_model_vision_family_generic() ||
+                   v->family->swiglu_when
+               ? side
+               : 0;
+    rc = lpo_model_size(f, "image_size", side * (int64_t)v->patch, 1, MAX_IMAGE, &v->image, err);
+    if (rc == 0 && v->family->merger)
+        rc = lpo_model_size(f, "spatial_merge_size|merge_kernel_size", 1, 1, 64, &v->merge, err);
+    if (rc == 0)
+        rc = lpo_model_size(f, "out_hidden_size|text_hidden_size", 0, 0, MAX_SIZE, &v->out, err);
+    v->deep = deep && deep->kind == LPO_JSON_ARRAY && v->merge ? deep->count : 0;
+    return rc;
+}
+
 int lpo_model_vision_create(struct lpo_arena *a, const struct lpo_json *config,
                             const struct lpo_vision_family *family, struct lpo_model_vision **out,
                             struct lpo_err *err)
@@ -63,18 +93,22 @@ int lpo_model_vision_create(struct lpo_arena *a, const struct lpo_json *config,
     v->fields = LPO_NEW(a, struct lpo_fields);
     *v->fields = (struct lpo_fields){ config, family->defaults };
     f = v->fields;
-    rc = lpo_model_size(f, "hidden_size|width|embed_dim", 0, 1, MAX_SIZE, &v->hidden, err);
+    rc = lpo_model_size(f, "hidden_size|width|embed_dim|vt_hidden_size", 0, 1, MAX_SIZE, &v->hidden,
+                        err);
     if (rc == 0)
-        rc = lpo_model_size(f, "num_hidden_layers|layers|depth", 0, 1, MAX_LAYERS, &v->layers, err);
+        rc = lpo_model_size(f, "num_hidden_layers|layers|depth|vt_num_hidden_layers", 0, 1,
+                            MAX_LAYERS, &v->layers, err);
     if (rc == 0)
-        rc = lpo_model_size(f, "num_attention_heads|heads|num_heads", 0, 1, MAX_HEADS, &v->heads,
-                            err);
-    if (rc == 0)
-        rc = lpo_model_size(f, "image_size", 0, 1, MAX_IMAGE, &v->image, err);
+        rc = lpo_model_size(f, "num_attention_heads|heads|num_heads|vt_num_attention_heads", 0, 1,
+                            MAX_HEADS, &v->heads, err);
     if (rc == 0)
         rc = lpo_model_size(f, "patch_size", 0, 1, MAX_IMAGE, &v->patch, err);
     if (rc == 0)
+        rc = read_image(v, err);
+    if (rc == 0)
         rc = lpo_model_size(f, "num_channels|in_channels", 3, 1, MAX_SIZE, &v->channels, err);
+    /* of a video, so many pictures are one patch */
+    v->channels *= (uint64_t)(lpo_model_field_int(f, "temporal_patch_size", 1) & 15);
     if (rc == 0)
         rc = read_inter(v, err);
     if (rc == 0 && family->windowed)
@@ -305,6 +339,24 @@ static void walk_pool_head(struct lpo_walk *w, const struct lpo_model_vision *v)
     lpo_model_walk_leave(w, mark);
 }
 
+/* Two products over the joined vectors of neighbouring patches. */
+static void walk_merger(struct lpo_walk *w, const struct lpo_model_vision *v)
+{
+    uint64_t area = lpo_model_mul(v->merge, v->merge), wide = lpo_model_mul(area, v->hidden);
+    uint64_t vectors = lpo_model_mul(w->phase->batch, tokens_of(v, w) / (area ? area : 1));
+
+    for (uint64_t i = 0; v->merge && v->out && i <= v->deep && i < MAX_LAYERS; i++) {
+        size_t mark = i ? lpo_model_walk_enter(w, "deepstack_merger_list.%d", (int)i - 1)
+                        : lpo_model_walk_enter(w, "%s", v->family->merger);
+
+        lpo_model_walk_norm(w, "norm", i ? wide : v->hidden, true,
+                            lpo_model_mul(vectors, i ? 1 : area));
+        dense(w, "linear_fc1", wide, wide, true, LPO_OP_PROJECTION, 1, vectors);
+        dense(w, "linear_fc2", wide, v->out, true, LPO_OP_PROJECTION, 1, vectors);
+        lpo_model_walk_leave(w, mark);
+    }
+}
+
 static void walk_after(struct lpo_walk *w, const struct lpo_model_vision *v)
 {
     const struct lpo_vision_family *f = v->family;
@@ -323,6 +375,8 @@ static void walk_after(struct lpo_walk *w, const struct lpo_model_vision *v)
         walk_pool_head(w, v);
     if (f->windowed)
         walk_neck(w, v);
+    if (f->merger)
+        walk_merger(w, v);
 }
 
 void lpo_model_vision_walk(const struct lpo_model_vision *v, struct lpo_walk *w)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "model/count.h"
+#include "model/quant.h"
 #include "util/arena.h"
 
 size_t lpo_model_walk_enter(struct lpo_walk *w, const char *fmt, ...)
@@ -56,6 +57,14 @@ void lpo_model_walk_tensor(struct lpo_walk *w, const char *name, uint64_t a, uin
         add_tensor(w, full_name(w, name, ""), (uint64_t[]){ a, b, c, d }, 1);
 }
 
+static struct lpo_weight_format format_of(struct lpo_walk *w, const char *name,
+                                          enum lpo_op_kind kind)
+{
+    static const struct lpo_weight_format plain = { LPO_DTYPE_NONE, 0 };
+
+    return w->quant ? lpo_model_quant_of(w->quant, full_name(w, name, ""), kind) : plain;
+}
+
 /* Weights divide among tensor-parallel ranks by rows or columns; a bias is small and is counted
  * whole on every rank. */
 static void linear_tensors(struct lpo_walk *w, const struct lpo_linear *l)
@@ -68,6 +77,7 @@ static void linear_tensors(struct lpo_walk *w, const struct lpo_linear *l)
     add_tensor(w, l->weight ? full_name(w, l->weight, "") : full_name(w, l->name, ".weight"),
                (uint64_t[]){ first, second, 0, 0 }, ways);
     w->tensors->at[w->tensors->len - 1].tied = l->tied;
+    w->tensors->at[w->tensors->len - 1].format = format_of(w, l->name, l->kind);
     if (l->bias)
         add_tensor(w, full_name(w, l->name, ".bias"), (uint64_t[]){ l->out, 0, 0, 0 }, 1);
 }
@@ -90,6 +100,7 @@ void lpo_model_walk_linear(struct lpo_walk *w, const struct lpo_linear *l, uint6
                      .reads = lpo_model_mul(rows, l->in),
                      .writes = lpo_model_mul(rows, l->out),
                      .ways = l->ways ? l->ways : 1,
+                     .format = format_of(w, l->name, l->kind),
                  });
 }
 
@@ -124,8 +135,10 @@ void lpo_model_walk_norm(struct lpo_walk *w, const char *name, uint64_t width, b
 void lpo_model_walk_embedding(struct lpo_walk *w, const char *name, uint64_t count, uint64_t width,
                               uint64_t rows)
 {
-    if (w->tensors)
+    if (w->tensors) {
         add_tensor(w, full_name(w, name, ".weight"), (uint64_t[]){ count, width, 0, 0 }, count);
+        w->tensors->at[w->tensors->len - 1].looked_up = true;
+    }
     if (rows)
         /* only the rows that are looked up are read, not the whole table */
         add_move(w, name, (double)rows * (double)width, 0, lpo_model_mul(rows, width));
@@ -242,5 +255,6 @@ void lpo_model_walk_product(struct lpo_walk *w, const char *name, enum lpo_op_ki
                                                     .kind = kind,
                                                     .aten = aten,
                                                     .flops = flops,
-                                                    .ways = ways });
+                                                    .ways = ways,
+                                                    .format = format_of(w, name, kind) });
 }

@@ -15,6 +15,7 @@
 #include "util/str.h"
 
 struct lpo_arena;
+struct lpo_model_quant;
 
 enum lpo_counting { LPO_COUNT_MODEL, LPO_COUNT_FRAMEWORK };
 
@@ -33,8 +34,9 @@ struct lpo_phase {
 struct lpo_walk {
     struct lpo_arena *arena;
     const struct lpo_phase *phase;
-    lpo_tensor_vec *tensors; /* NULL: not wanted */
-    lpo_model_op_vec *ops;   /* NULL: not wanted */
+    const struct lpo_model_quant *quant; /* NULL: nothing is quantised */
+    lpo_tensor_vec *tensors;             /* NULL: not wanted */
+    lpo_model_op_vec *ops;               /* NULL: not wanted */
     struct lpo_model_place at;
     struct lpo_str path; /* of the module around: "model.layers.3." */
 };

@@ -106,7 +106,7 @@ static void check_ranks_add_up(void **state)
 
         double both = (double)(tp * a->phase[k].rank.flops - repeated.flops);
         double all = (double)a->phase[k].all.flops;
-        uint64_t heads = a->model->decoder ? a->model->decoder->heads : 2;
+        uint64_t heads = a->model->decoder ? a->model->decoder->base.heads : 2;
 
         assert_true(both >= all);
         assert_true(both <= all * (1 + (heads % tp ? 1.0 / (double)heads : 1e-4)));
@@ -182,8 +182,9 @@ static void check_roofline_by_hand(void **state)
     static const double flops = 2.0 * 64 * 128 * 256;
     static const double bytes = 2.0 * (128 * 256 + 64 * 128 + 64 * 256);
     struct lpo_hardware hw = { .name = "test", .bandwidth = 1e9, .flops = { [LPO_BF16] = 1e12 } };
-    struct lpo_model_needs n = { .options = {
-                                     .dtype = LPO_BF16, .kv_dtype = LPO_BF16, .hardware = &hw } };
+    struct lpo_model_needs n = {
+        .plain = LPO_BF16, .options = { .dtype = LPO_BF16, .kv_dtype = LPO_BF16, .hardware = &hw }
+    };
     struct lpo_phase phase = { .batch = 1, .tokens = 64 };
     struct lpo_phase_result p = { .present = true };
     struct lpo_walk w = { .arena = arena, .phase = &phase, .ops = &p.ops };

@@ -27,6 +27,16 @@ static const struct lpo_decoder_family generic = {
     .moe = &generic_moe,
 };
 
+bool lpo_model_family_is(const char *types, const char *model_type)
+{
+    size_t len = strlen(model_type);
+
+    for (const char *p = types; *p; p += strcspn(p, "|"), p += *p == '|')
+        if (strcspn(p, "|") == len && strncmp(p, model_type, len) == 0)
+            return true;
+    return false;
+}
+
 const struct lpo_decoder_family *lpo_model_decoder_family_at(size_t i)
 {
     for (int t = 0; t < TABLES; t++) {
@@ -45,7 +55,7 @@ const struct lpo_decoder_family *lpo_model_decoder_family_find(const char *model
     for (size_t i = 0; (f = lpo_model_decoder_family_at(i)); i++) {
         struct lpo_fields with = { fields->config, f->defaults };
 
-        if (strcmp(f->model_type, model_type) == 0 && lpo_model_field_match(&with, f->when))
+        if (lpo_model_family_is(f->model_type, model_type) && lpo_model_field_match(&with, f->when))
             return f;
     }
     return NULL;

@@ -38,6 +38,7 @@ enum lpo_window_rule {
 
 /* How routed experts are stored, and what belongs to them. */
 struct lpo_moe_names {
+    const char *module;  /* around all of it; NULL: as the MLP's */
     const char *router;  /* "gate" */
     const char *experts; /* "experts" */
     bool router_bias;
@@ -49,11 +50,11 @@ struct lpo_moe_names {
 };
 
 struct lpo_decoder_family {
-    const char *model_type;
-    const char *name;     /* for people */
-    const char *when;     /* "key=value …", NULL: always */
-    const char *defaults; /* of the model class */
-    const char *root;     /* module around everything but the head: "model" */
+    const char *model_type; /* and others that are read the same, after '|' */
+    const char *name;       /* for people */
+    const char *when;       /* "key=value …", NULL: always */
+    const char *defaults;   /* of the model class */
+    const char *root;       /* module around everything but the head: "model" */
     const char *embed, *positions, *layers, *final_norm;
     const char *head; /* NULL: has none */
     const char *head_bias;
@@ -102,9 +103,10 @@ struct lpo_vision_family {
     const char *norm1, *norm2;
     const char *scale1, *scale2; /* layer scale parameters */
     const char *mlp, *up, *down;
-    const char *swiglu_when, *swiglu_up, *swiglu_down; /* DINOv2's other MLP */
-    const char *pooler;                                /* a dense layer on the first token */
-    const char *pool_head;                             /* attention pooling (SigLIP) */
+    const char *swiglu_when, *swiglu_up, *swiglu_down; /* a gated MLP */
+    const char *merger;    /* joins neighbouring patches for the decoder (Qwen) */
+    const char *pooler;    /* a dense layer on the first token */
+    const char *pool_head; /* attention pooling (SigLIP) */
     const char *pool_when;
     bool windowed;               /* SAM: windows, relative positions, a neck */
     const char *classifier_root; /* the module around it under a classifier: "vit" */
@@ -116,6 +118,8 @@ const struct lpo_decoder_family *lpo_model_decoder_family_find(const char *model
                                                                const struct lpo_fields *fields);
 const struct lpo_vision_family *lpo_model_vision_family_find(const char *model_type,
                                                              const struct lpo_fields *fields);
+/* The row any unknown vision transformer is read by. */
+const struct lpo_vision_family *lpo_model_vision_family_generic(void);
 /* The row any unknown decoder is read by: Llama's, with no defaults. */
 const struct lpo_decoder_family *lpo_model_decoder_family_generic(void);
 
@@ -123,5 +127,7 @@ const struct lpo_decoder_family *lpo_model_decoder_family_generic(void);
 const struct lpo_decoder_family *lpo_model_decoder_family_at(size_t i); /* NULL past the last */
 const struct lpo_vision_family *lpo_model_vision_family_at(size_t i);
 
+/* Is `model_type` one of "this|that"? */
+bool lpo_model_family_is(const char *types, const char *model_type);
 /* A "key or yes" of a row. */
 bool lpo_model_family_says(const struct lpo_fields *fields, const char *key_or_yes);

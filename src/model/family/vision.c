@@ -6,6 +6,19 @@
 
 #include "model/family/fields.h"
 
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+#define LIKE_QWEN                                                                                  \
+    .part = "vision", .root = "model.visual", .patch = "patch_embed.proj", .patch_bias = true,     \
+    .positions = "pos_embed", .positions_embedding = true, .layers = "blocks", .attn = "attn",     \
+    .qkv = "qkv", .o = "proj", .qkv_bias = "yes", .norm1 = "norm1", .norm2 = "norm2",              \
+    .mlp = "mlp", .up = "linear_fc1", .down = "linear_fc2", .swiglu_up = "gate_up_proj",           \
+    .swiglu_down = "down_proj", .merger = "merger"
+
+static const struct lpo_vision_family generic = { .model_type = "generic_vision",
+                                                  .name = "generic vision transformer",
+                                                  LIKE_QWEN };
+
 #define LIKE_CLIP                                                                                  \
     .patch = "embeddings.patch_embedding", .positions = "embeddings.position_embedding",           \
     .positions_embedding = true, .layers = "encoder.layers", .attn = "self_attn", .q = "q_proj",   \
@@ -116,6 +129,15 @@ static const struct lpo_vision_family families[] = {
       .up = "lin1",
       .down = "lin2",
       .windowed = true },
+    { .model_type = "qwen3_vl|qwen3_vl_moe|qwen3_5|qwen3_5_moe",
+      .name = "Qwen vision",
+      .defaults = "temporal_patch_size=2 spatial_merge_size=2",
+      LIKE_QWEN },
+    { .model_type = "gemma4_vision",
+      .name = "Gemma 4 vision",
+      .swiglu_when = "yes",
+      LIKE_QWEN,
+      .merger = NULL },
     /* DeepSeek-OCR: SAM with two more convolutions, and CLIP fed by them instead of by pixels. */
     { .model_type = "deepseek_ocr_sam",
       .name = "SAM-B of DeepSeek-OCR",
@@ -161,6 +183,11 @@ static const struct lpo_vision_family families[] = {
       .down = "fc2" },
 };
 
+const struct lpo_vision_family *lpo_model_vision_family_generic(void)
+{
+    return &generic;
+}
+
 enum { COUNT = sizeof families / sizeof *families };
 
 const struct lpo_vision_family *lpo_model_vision_family_find(const char *model_type,
@@ -169,7 +196,7 @@ const struct lpo_vision_family *lpo_model_vision_family_find(const char *model_t
     for (int i = 0; i < COUNT; i++) {
         struct lpo_fields with = { fields->config, families[i].defaults };
 
-        if (strcmp(families[i].model_type, model_type) == 0 &&
+        if (lpo_model_family_is(families[i].model_type, model_type) &&
             lpo_model_field_match(&with, families[i].when))
             return &families[i];
     }

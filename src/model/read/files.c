@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "model/count.h"
+#include "model/quant.h"
 #include "model/read/gguf.h"
 #include "model/read/safetensors.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/file.h"
 #include "util/json.h"
 #include "util/map.h"
 #include "util/path.h"
@@ -17,11 +19,52 @@
 
 enum { MAX_SHARDS = 100000 };
 
+/* Python writes Infinity and NaN. */
+static int read_python(struct lpo_arena *a, const char *path, const struct lpo_json **out,
+                       struct lpo_err *err)
+{
+    LPO_AUTO(lpo_file_text) text = NULL;
+    int rc = lpo_file_text_read(path, &text, err);
+
+    if (rc == 0)
+        rc = lpo_json_parse_python(a, text->at, text->len, out, err);
+    return rc < 0 ? lpo_ctx(err, "'%s'", path) : 0;
+}
+
+/* How the weights are quantised becomes one more member of the config. */
+static int add_beside(struct lpo_arena *a, const char *path, struct lpo_model_files *out,
+                      struct lpo_err *err)
+{
+    struct lpo_json *root = LPO_NEW(a, struct lpo_json), *own = LPO_NEW(a, struct lpo_json);
+    const struct lpo_json *read = NULL;
+    int rc = read_python(a, path, &read, err);
+
+    if (rc < 0 || out->config->kind != LPO_JSON_OBJECT)
+        return rc;
+    *root = *out->config;
+    *own = *read;
+    own->key = LPO_QUANT_BESIDE;
+    own->key_len = strlen(own->key);
+    own->next = root->first;
+    root->first = own;
+    root->count++;
+    out->config = root;
+    return 0;
+}
+
 static int read_config(struct lpo_arena *a, const char *path, struct lpo_model_files *out,
                        struct lpo_err *err)
 {
-    int rc = lpo_json_read_file(a, path, &out->config, err);
+    const char *stem =
+        lpo_str_ends(path, ".json") ? lpo_arena_strndup(a, path, strlen(path) - 5) : path;
+    const char *beside = lpo_path_join(a, lpo_path_dir(a, path), "hf_quant_config.json");
+    const char *named = lpo_arena_printf(a, "%s.quant.json", stem);
+    int rc = read_python(a, path, &out->config, err);
 
+    if (rc == 0 && lpo_path_exists(named))
+        rc = add_beside(a, named, out, err);
+    else if (rc == 0 && lpo_path_exists(beside))
+        rc = add_beside(a, beside, out, err);
     out->config_path = lpo_arena_strdup(a, path);
     return rc < 0 ? lpo_ctx(err, "cannot read the model's config") : 0;
 }

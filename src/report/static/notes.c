@@ -22,17 +22,17 @@ static void heads_note(struct lpo_str *out, const char *what, uint64_t heads, ui
 
 static void cache_note(struct lpo_str *out, const struct lpo_model_decoder *d, uint64_t tp)
 {
-    if (d->kv_rank)
+    if (d->base.kv_rank)
         lpo_str_addf(
             out, "MLA's latents are not divided: each of %" PRIu64 " ranks keeps the whole cache\n",
             tp);
-    else if (d->kv_heads >= tp)
-        heads_note(out, "KV heads", d->kv_heads, tp);
+    else if (d->base.kv_heads >= tp)
+        heads_note(out, "KV heads", d->base.kv_heads, tp);
     else
         lpo_str_addf(out,
                      "%" PRIu64 " KV heads on %" PRIu64
                      " ranks: each rank keeps one, as a copy of what others keep too\n",
-                     d->kv_heads, tp);
+                     d->base.kv_heads, tp);
 }
 
 static void tp_notes(const struct lpo_model_needs *n, uint64_t tp, struct lpo_str *out)
@@ -43,7 +43,7 @@ static void tp_notes(const struct lpo_model_needs *n, uint64_t tp, struct lpo_st
     if (tp < 2)
         return;
     if (m->decoder) {
-        heads_note(out, "attention heads", m->decoder->heads, tp);
+        heads_note(out, "attention heads", m->decoder->base.heads, tp);
         cache_note(out, m->decoder, tp);
     }
     for (int i = 0; i < m->visions; i++)
@@ -81,6 +81,11 @@ void lpo_static_notes(const struct lpo_static_report *r, struct lpo_str *out)
                      "model_type '%s' is not a known family: analysed as a generic decoder "
                      "(use_analytic_fallback)\n",
                      n->model->model_type);
+    if (n->model->unknown)
+        lpo_str_addf(out, "%s of the model is not known to lpo and in no sum\n", n->model->unknown);
+    if (n->model->vision_guessed)
+        lpo_str_add(out, "the vision part is of a type that lpo does not have: counted as a plain "
+                         "vision transformer of its sizes\n");
     if (f && f->config_guessed)
         lpo_str_add(out, "no config: the architecture was guessed from names and shapes of "
                          "tensors; the number of heads and of active experts is a guess\n");
@@ -95,7 +100,7 @@ void lpo_static_notes(const struct lpo_static_report *r, struct lpo_str *out)
         (o->seq > n->model->decoder->positions || o->context > n->model->decoder->positions))
         lpo_str_addf(out, "beyond the model's %" PRIu64 " positions\n",
                      n->model->decoder->positions);
-    if (n->model->decoder && n->model->decoder->experts && o->counting == LPO_COUNT_MODEL)
+    if (n->model->decoder && n->model->decoder->base.experts && o->counting == LPO_COUNT_MODEL)
         lpo_str_add(out, "weights read by routed experts are a mean over uniform routing\n");
     if (strcmp(n->model->family, "sam") == 0)
         lpo_str_add(out, "SAM: the image encoder alone; prompt encoder and mask decoder are not "

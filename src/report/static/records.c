@@ -137,7 +137,7 @@ static void put_choices(struct lpo_record *data, const struct lpo_model_needs *n
     lpo_doc_put_text(r, "attention", o->unfused ? "unfused" : "flash");
     lpo_doc_put_text(r, "elementwise", "fused");
     lpo_doc_put_text(r, "mla",
-                     n->model->decoder && n->model->decoder->kv_rank
+                     n->model->decoder && n->model->decoder->base.kv_rank
                          ? o->mla == LPO_MLA_ABSORBED ? "absorbed" : "expanded"
                          : NULL);
     lpo_doc_put_flag(r, "tied_head", n->model->decoder && n->model->decoder->tied);
@@ -315,6 +315,10 @@ void lpo_static_put_records(struct lpo_record *data, const struct lpo_static_rep
     parameters = lpo_doc_put_record(data, "parameters");
     lpo_doc_put_uint(parameters, "total", n->params);
     lpo_doc_put_uint(parameters, "active", n->active_params);
+    if (n->predictor_params)
+        lpo_doc_put_uint(parameters, "prediction_heads", n->predictor_params);
+    if (n->model->unknown)
+        lpo_doc_put_text(parameters, "unknown", n->model->unknown);
     put_choices(data, n);
     for (int k = 0; k < LPO_PHASES; k++)
         put_phase(data, report, (enum lpo_phase_kind)k);

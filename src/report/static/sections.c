@@ -57,7 +57,7 @@ static void add_choices(struct lpo_doc *doc, const struct lpo_model_needs *n)
 {
     const struct lpo_needs_options *o = &n->options;
     bool framework = o->counting == LPO_COUNT_FRAMEWORK;
-    bool mla = n->model->decoder && n->model->decoder->kv_rank;
+    bool mla = n->model->decoder && n->model->decoder->base.kv_rank;
 
     lpo_doc_paragraph(doc,
                       "Counted as %s: attention %s, head on %s, %s attention%s; batch %" PRIu64
