@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""embed.py OUT.c NAME=FILE…: files as C arrays NAME[] and NAME_len. A missing FILE ('-') is empty."""
+"""embed.py OUT.c HEADER NAME=FILE…: files as C arrays NAME[] and NAME_len. A missing FILE ('-') is empty."""
 import pathlib
 import sys
 
@@ -12,8 +12,8 @@ def array(name, data):
 
 
 def main():
-    out = ['/* Made by scripts/embed.py; not to be edited. */\n#include "writer/page_assets.h"\n']
-    for word in sys.argv[2:]:
+    out = ['/* Made by scripts/embed.py; not to be edited. */\n#include "%s"\n' % sys.argv[2]]
+    for word in sys.argv[3:]:
         name, path = word.split("=", 1)
         data = b"" if path == "-" else pathlib.Path(path).read_bytes()
         # char is signed here: bytes over 127 are written as the negative number that they are

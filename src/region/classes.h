@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* region/classes.h - what kind of computation a kernel does, read from its name.
  *
- * The rules are tables in kernel_name/. It stays a guess: reports say so, and `other` is an honest
- * answer. */
+ * The rules are data, conf/rules/kernels.yaml. It stays a guess: reports say so, and `other` is an
+ * honest answer. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,8 +38,9 @@ const char *lpo_region_class_name(enum lpo_region_kernel_class c); /* "GEMM", "a
 /* In any case of letters; false: there is no such class. */
 bool lpo_region_class_from_name(const char *text, enum lpo_region_kernel_class *out);
 
-/* Rules of the user, "CLASS=PATTERN" with a pattern of util/pattern.h over the whole name; the
- * first that fits decides, before all others. Classes that were made before stay as they are. */
+/* Rules of the user, "CLASS=PATTERN" with a pattern of util/pattern.h over the whole name, or
+ * "file:PATH" of a file like conf/rules/kernels.yaml; the first that fits decides, before ours.
+ * Classes that were made before stay as they are. */
 int lpo_region_classes_set(struct lpo_trace *t, const char *const *rules, size_t count,
                            struct lpo_err *err);
 /* Does one of those rules decide? Then *out has its class. */

@@ -38,10 +38,53 @@ static void check_own(void **state)
         assert_string_equal(lpo_region_class_name(lpo_region_class_of(t, name)), c->want);
 }
 
+/* Files in the grammar of conf/rules/kernels.yaml. */
+static const struct file_case {
+    const char *name, *text, *kernel, *want; /* NULL: the file is refused */
+} files[] = {
+    { "words, not the whole name", "functions:\n- GEMM: my_product+fast\n",
+      "void MyProduct<Fast>(int)", "other" },
+    { "a rule of its own", "functions:\n- GEMM: myproduct\n", "void MyProduct<1>(int)", "GEMM" },
+    { "its order", "functions:\n- norm: my+product\n- GEMM: my\n", "my_product", "norm" },
+    { "ours where it says nothing", "functions:\n- norm: my\n", "ampere_sgemm_128x64_nn", "GEMM" },
+    { "by another table", "carriers:\n- copy by mine: ^_apply_\nmine:\n- norm: normalize\n",
+      "apply<Normalize>(int)", NULL }, /* a table that no file of ours has */
+    { "by a table of ours", "carriers:\n- copy by xla: ^_apply_\nxla:\n- norm: normalize\n",
+      "apply<Normalize>(int)", "norm" },
+    { "in a scope", "carriers:\n- moe: ^_run_@_experts_\n", "void experts::run<1>(int)", "moe" },
+    { "no class of that name", "functions:\n- product: my\n", "my_product", NULL },
+    { "a table that is not there", "funktions:\n- GEMM: my\n", "my_product", NULL },
+    { "no table at all", "- GEMM: my\n", "my_product", NULL },
+    { "a row of two", "functions:\n- GEMM: my\n  norm: product\n", "my_product", NULL },
+    { "four patterns", "functions:\n- GEMM: a+b+c+d\n", "my_product", NULL },
+    { "an empty pattern", "functions:\n- GEMM: a++c\n", "my_product", NULL },
+    { "no YAML", "functions: [\n", "my_product", NULL },
+};
+
+static void check_file(void **state)
+{
+    const struct file_case *c = *state;
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    uint32_t name = lpo_trace_name(t, c->kernel);
+    struct lpo_err err = { 0 };
+    char path[64], rule[80];
+    const char *rules[] = { rule };
+    int rc;
+
+    unit_file(c->text, strlen(c->text), path);
+    snprintf(rule, sizeof rule, "file:%s", path);
+    rc = lpo_region_classes_set(t, rules, 1, &err);
+    unlink(path);
+    assert_int_equal(rc == 0, c->want != NULL);
+    if (c->want)
+        assert_string_equal(lpo_region_class_name(lpo_region_class_of(t, name)), c->want);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check_own);
+    UNIT_ROWS(&u, files, check_file);
     return unit_run(&u);
 }

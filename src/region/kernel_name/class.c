@@ -5,68 +5,15 @@
 #include "region/kernel_name/class.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "region/kernel_name/parts.h"
 #include "trace/demangle.h"
 #include "util/str.h"
 
-/* Which pairs of letters follow each other in some words, edges aside. Most rules are refused by
- * their first pair alone: a trace may have 200,000 names, and there are hundreds of rules. */
-struct pairs {
-    uint64_t bits[16];
-};
-
-static unsigned pair_number(char a, char b)
-{
-    return ((unsigned char)a * 31u + (unsigned char)b) % (16 * 64);
-}
-
-static void find_pairs(const char *words, struct pairs *out)
-{
-    char last = 0;
-
-    memset(out, 0, sizeof *out);
-    for (; *words; words++) {
-        unsigned n = pair_number(last, *words);
-
-        if (*words == '_')
-            continue;
-        out->bits[n / 64] |= UINT64_C(1) << n % 64;
-        last = *words;
-    }
-}
-
-static bool may_have(const struct pairs *pairs, const char *pattern)
-{
-    unsigned n;
-
-    while (*pattern == '^' || *pattern == '_') /* strspn() costs more than all the rest */
-        pattern++;
-    if (!pattern[0] || !pattern[1] || pattern[1] == '_')
-        return true;
-    n = pair_number(pattern[0], pattern[1]);
-    return pairs->bits[n / 64] >> n % 64 & 1;
-}
-
-static const struct lpo_class_rule *find_rule(struct lpo_class_rules rules, const char *words)
-{
-    struct pairs pairs;
-
-    find_pairs(words, &pairs);
-    for (size_t i = 0; i < rules.len; i++) {
-        const struct lpo_class_rule *r = rules.at + i;
-
-        if (may_have(&pairs, r->part) && lpo_region_kernel_words_have(words, r->part) &&
-            (!r->also || lpo_region_kernel_words_have(words, r->also)))
-            return r;
-    }
-    return NULL;
-}
-
 /* A rule that fits as a whole comes before one that a cut leaves open. */
-static const struct lpo_class_rule *first_rule(struct lpo_class_rules rules, const char *words)
+static const struct lpo_class_rule *first_rule(const struct lpo_class_table *rules,
+                                               const char *words)
 {
     const struct lpo_class_rule *r = NULL;
     LPO_STR whole = { 0 };
@@ -74,35 +21,24 @@ static const struct lpo_class_rule *first_rule(struct lpo_class_rules rules, con
 
     if (len && words[len - 1] == LPO_KERNEL_CUT) {
         lpo_str_addf(&whole, "%.*s_", (int)(len - 1), words);
-        r = find_rule(rules, whole.at);
+        r = lpo_region_class_find(rules, whole.at, NULL);
     }
-    return r ? r : find_rule(rules, words);
+    return r ? r : lpo_region_class_find(rules, words, NULL);
 }
 
-static const struct lpo_class_carrier *carrier_of(const char *function, const char *scope)
+static const struct lpo_class_rule *by_operation(const struct lpo_class_rules *rules,
+                                                 const char *words)
 {
-    for (size_t i = 0; i < lpo_region_class_carrier_count; i++) {
-        const struct lpo_class_carrier *c = &lpo_region_class_carriers[i];
+    const struct lpo_class_rule *r = first_rule(&rules->functions, words);
 
-        if (lpo_region_kernel_words_have(function, c->function) &&
-            (!c->scope || lpo_region_kernel_words_have(scope, c->scope)))
-            return c;
-    }
-    return NULL;
+    return r ? r : first_rule(&rules->layer, words);
 }
 
-static const struct lpo_class_rule *by_operation(const char *words)
+static const struct lpo_class_rule *by_name(const struct lpo_class_rules *rules, const char *words)
 {
-    const struct lpo_class_rule *r = first_rule(lpo_region_class_functions, words);
+    const struct lpo_class_rule *r = by_operation(rules, words);
 
-    return r ? r : first_rule(lpo_region_class_layer, words);
-}
-
-static const struct lpo_class_rule *by_name(const char *words)
-{
-    const struct lpo_class_rule *r = by_operation(words);
-
-    return r ? r : first_rule(lpo_region_class_simple, words);
+    return r ? r : first_rule(&rules->simple, words);
 }
 
 /* The function says most, then its scope. But what a library for communication calls "copy" or
@@ -122,23 +58,18 @@ static bool scope_comes_first(const struct lpo_class_rule *scope, const char *fu
     }
 }
 
-static const struct lpo_class_rule *by_function(const char *function, const char *scope)
+static const struct lpo_class_rule *by_function(const struct lpo_class_rules *rules,
+                                                const char *function, const char *scope)
 {
-    const struct lpo_class_rule *r = by_operation(function), *s;
+    const struct lpo_class_rule *r = by_operation(rules, function), *s;
 
     if (r)
         return r;
-    s = first_rule(lpo_region_class_scopes, scope);
+    s = first_rule(&rules->scopes, scope);
     if (s && scope_comes_first(s, function))
         return s;
-    r = first_rule(lpo_region_class_simple, function);
+    r = first_rule(&rules->simple, function);
     return r ? r : s;
-}
-
-static struct lpo_class_decision by_rule(const struct lpo_class_rule *r)
-{
-    return r ? (struct lpo_class_decision){ r->class, r->example }
-             : (struct lpo_class_decision){ LPO_CLASS_OTHER, NULL };
 }
 
 /* A module may say what its class does not, and constants what a function does not. The types that
@@ -165,64 +96,70 @@ static bool is_cut(const struct lpo_kernel_parts *parts, struct lpo_kernel_span 
 static void function_words(const struct lpo_kernel_parts *parts, struct lpo_kernel_span function,
                            struct lpo_str *out)
 {
-    const char *whole = NULL;
+    LPO_STR whole = { 0 };
+    bool cut = is_cut(parts, function);
 
-    if (is_cut(parts, function))
-        whole = lpo_region_kernel_cut_function(parts->scope, function);
-    if (whole)
-        function = (struct lpo_kernel_span){ whole, strlen(whole) };
+    if (cut && lpo_region_kernel_cut_function(parts->scope, function, &whole)) {
+        function = (struct lpo_kernel_span){ whole.at, whole.len };
+        cut = false;
+    }
     lpo_region_kernel_words(function, out);
-    if (is_cut(parts, function))
+    if (cut)
         mark_cut(function, out);
 }
 
 static void argument_words(const struct lpo_kernel_parts *parts, struct lpo_str *out)
 {
     struct lpo_kernel_span arguments = parts->arguments;
-    const char *functor = NULL;
+    LPO_STR functor = { 0 };
+    bool cut = is_cut(parts, arguments);
 
-    if (is_cut(parts, arguments))
-        functor = lpo_region_kernel_cut_functor(&arguments);
+    if (cut)
+        lpo_region_kernel_cut_functor(&arguments, &functor);
     lpo_region_kernel_words(arguments, out);
-    if (functor)
-        lpo_region_kernel_words((struct lpo_kernel_span){ functor, strlen(functor) }, out);
-    else if (is_cut(parts, arguments))
+    if (functor.len)
+        lpo_region_kernel_words((struct lpo_kernel_span){ functor.at, functor.len }, out);
+    else if (cut)
         mark_cut(arguments, out);
 }
 
-static struct lpo_class_decision decide(const struct lpo_kernel_parts *parts)
+static struct lpo_class_decision decide(const struct lpo_class_rules *rules,
+                                        const struct lpo_kernel_parts *parts)
 {
     LPO_STR function = { 0 }, scope = { 0 }, arguments = { 0 }, whole = { 0 };
     struct lpo_class_decision out = { LPO_CLASS_OTHER, NULL };
-    const struct lpo_class_carrier *carrier;
-    const struct lpo_class_rule *r;
+    const struct lpo_class_rule *r, *carrier;
     struct lpo_kernel_span chosen = lpo_region_kernel_chosen_part(parts->function);
 
     function_words(parts, chosen, &function);
-    if (lpo_region_class_compiled(function.at, &out.class))
+    if (lpo_region_class_compiled(rules, function.at, &out.class))
         return out;
     lpo_region_kernel_words(parts->scope, &scope);
-    carrier = carrier_of(function.at, scope.at);
+    carrier = lpo_region_class_find(&rules->carriers, function.at, scope.at);
     if (carrier) {
         argument_words(parts, &arguments);
-        r = first_rule(carrier->functors, arguments.at);
-        return r ? by_rule(r) : (struct lpo_class_decision){ carrier->otherwise, carrier->example };
+        r = carrier->by ? first_rule(carrier->by, arguments.at) : NULL;
+        r = r ? r : carrier;
+        return (struct lpo_class_decision){ r->class, r };
     }
-    r = by_function(function.at, scope.at);
+    r = by_function(rules, function.at, scope.at);
     if (!r && parts->arguments.len) {
         argument_words(parts, &arguments);
-        r = by_name(arguments.at);
+        r = by_name(rules, arguments.at);
     }
     if (!r)
-        r = first_rule(lpo_region_class_leftovers, function.at);
+        r = first_rule(&rules->leftovers, function.at);
     if (!r && chosen.len < parts->function.len) {
         lpo_region_kernel_words(around(parts->function, chosen), &whole);
-        r = by_name(whole.at);
+        r = by_name(rules, whole.at);
     }
-    return by_rule(r);
+    return (struct lpo_class_decision){
+        r ? (enum lpo_region_kernel_class)r->class : LPO_CLASS_OTHER, r
+    };
 }
 
-struct lpo_class_decision lpo_region_class_decide(const char *name, size_t len)
+struct lpo_class_decision lpo_region_class_decide(const struct lpo_class_rules *rules,
+                                                  const char *name, size_t len)
 {
     LPO_STR plain = { 0 };
     struct lpo_kernel_parts parts;
@@ -233,17 +170,17 @@ struct lpo_class_decision lpo_region_class_decide(const char *name, size_t len)
         len = plain.len;
     } else if (lpo_region_kernel_cut_mangled((struct lpo_kernel_span){ name, len }, &plain)) {
         lpo_region_kernel_parts(plain.at, plain.len, &parts);
-        out = decide(&parts);
+        out = decide(rules, &parts);
     }
     if (out.class != LPO_CLASS_OTHER)
         return out;
     lpo_region_kernel_parts(name, len, &parts);
-    return decide(&parts);
+    return decide(rules, &parts);
 }
 
 enum lpo_region_kernel_class lpo_region_kernel_class(const char *name)
 {
-    return lpo_region_class_decide(name, strlen(name)).class;
+    return lpo_region_class_decide(lpo_region_class_rules(), name, strlen(name)).class;
 }
 
 static const char *const class_names[LPO_CLASSES] = {

@@ -1,463 +1,208 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a function's own name says, where it names a large operation. */
+/* Rules of classes, out of YAML: "- GEMM by cutlass_functors: ^_kernel_@_cutlass". */
 #include "region/kernel_name/class_rules.h"
 
-#define RULES(table)                                                                               \
-    {                                                                                              \
-        table, sizeof(table) / sizeof *(table)                                                     \
-    }
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
-static const struct lpo_class_rule functions[] = {
-    /* between GPUs */
-    { "nccl", LPO_CLASS_COLLECTIVE, NULL,
-      "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)" },
-    { "rccl", LPO_CLASS_COLLECTIVE, NULL, "rcclGenericKernel(ncclDevKernelArgs)" },
-    { "msccl", LPO_CLASS_COLLECTIVE, NULL, "mscclKernel_Sum_half_LL(ncclDevComm*)" },
-    { "nvshmem", LPO_CLASS_COLLECTIVE, NULL, "nvshmemi_transfer_rma_kernel(int)" },
-    { "rocshmem", LPO_CLASS_COLLECTIVE, NULL, "rocshmem_put_kernel(int)" },
-    { "allreduce", LPO_CLASS_COLLECTIVE, NULL,
-      "void tensorrt_llm::kernels::ar_fusion::allreduce_fusion_kernel_oneshot_lamport<1, 8>(int)" },
-    { "allgather", LPO_CLASS_COLLECTIVE, NULL, "void all_gather_kernel<float>(float*)" },
-    { "reducescatter", LPO_CLASS_COLLECTIVE, NULL, "reduce_scatter_base_kernel(float*)" },
-    { "alltoall", LPO_CLASS_COLLECTIVE, NULL, "void alltoall_kernel<float>(float*)" },
-    { "all2all", LPO_CLASS_COLLECTIVE, NULL, "void all2all_send_kernel<1>(int)" },
-    { "crossdevicereduce", LPO_CLASS_COLLECTIVE, NULL,
-      "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)" },
-    { "multimem", LPO_CLASS_COLLECTIVE, NULL, "void multimem_one_shot_kernel<float>(float*)" },
-    { "oneshot", LPO_CLASS_COLLECTIVE, NULL, "one_shot_push_kernel(float*)" },
-    { "twoshot", LPO_CLASS_COLLECTIVE, NULL, "two_shot_kernel(float*)" },
-    { "lamport", LPO_CLASS_COLLECTIVE, NULL, "lamport_initialize_kernel(float*)" },
-    { "_a2a_", LPO_CLASS_COLLECTIVE, NULL, "_dcp_a2a_pack_send_kernel" },
-    { "sendrecv", LPO_CLASS_COLLECTIVE, NULL, "sendrecv_kernel(float*)" },
-    { "_barrier_", LPO_CLASS_COLLECTIVE, NULL, "barrier_kernel(unsigned int**)" },
-    { "userbuffers", LPO_CLASS_COLLECTIVE, NULL, "userbuffers_fp16_sum_inplace_gpu_rw(int)" },
-    { "_ep_dispatch", LPO_CLASS_COLLECTIVE, NULL,
-      "void mori::moe::EpDispatchIntraNodeKernel<float>(int)" },
-    { "_ep_combine", LPO_CLASS_COLLECTIVE, NULL,
-      "void mori::moe::EpCombineIntraNodeKernel<float>(int)" },
-    { "notifydispatch", LPO_CLASS_COLLECTIVE, NULL,
-      "void ep::internode::notify_dispatch<false, 4>(int const*)" },
-    { "cachednotify", LPO_CLASS_COLLECTIVE, NULL, "cached_notify_kernel(int const*)" },
-    { "dispatchlayout", LPO_CLASS_COLLECTIVE, NULL,
-      "void get_dispatch_layout<256, 32, 8>(long const*)" },
-    { "dispatchtoken", LPO_CLASS_COLLECTIVE, NULL, "kernel_dispatch_token" },
-    { "combinetoken", LPO_CLASS_COLLECTIVE, NULL, "kernel_combine_token" },
-    { "^_collective_", LPO_CLASS_COLLECTIVE, NULL, "collective-permute.7" },
-    { "ringreduce", LPO_CLASS_COLLECTIVE, NULL, "kernel_ring_reduce_tma" },
-    { "dispatchll", LPO_CLASS_COLLECTIVE, NULL, "void dispatch_ll<3, 10, 7168>(void*)" },
-    { "combinell", LPO_CLASS_COLLECTIVE, NULL, "void combine_ll<3, 10, 7168>(void*)" },
-    { "moecomm", LPO_CLASS_COLLECTIVE, NULL, "void fusedMoeCommKernel<float>(int)" },
-    { "_internode_", LPO_CLASS_COLLECTIVE, NULL, "internode_combine_kernel(int)" },
-    { "_intranode_", LPO_CLASS_COLLECTIVE, NULL, "intranode_combine_kernel(int)" },
-    { "_nvls_", LPO_CLASS_COLLECTIVE, NULL, "nvls_multicast_kernel(int)" },
-    { "_mnnvl_", LPO_CLASS_COLLECTIVE, NULL, "mnnvl_exchange_kernel(int)" },
-    { "^_pg_", LPO_CLASS_COLLECTIVE, NULL,
-      "pg_gather_kernel(PGContext*, unsigned int, unsigned char*)" },
-    /* what a function does first says more than what it does it to */
-    { "^_plan_", LPO_CLASS_OTHER, NULL, "flashinfer::plan_kernel(int*, int*, int)" },
-    { "^_advance_step", LPO_CLASS_INDEXING, NULL,
-      "void vllm::advance_step_flashattn_kernel<256>(int)" },
-    { "metadata", LPO_CLASS_INDEXING, "attention",
-      "buildAttentionInputMetadataKernel(int const*)" },
-    { "^_copy_", LPO_CLASS_COPY, "_score", "_copy_index_scores" },
-    { "^_clear_", LPO_CLASS_COPY, "_scal", "_clear_packed_working_tail_scales_kernel" },
-    { "^_restore_", LPO_CLASS_COPY, NULL, "_restore_prefix_planes" },
-    { "removepad", LPO_CLASS_COPY, NULL, "void remove_padding_softmax_lse<float>(int)" },
-    { "tocontig", LPO_CLASS_COPY, NULL, "_rows_to_contig_kernel" },
-    /* attention that rotates too */
-    { "^_fwd_kernel_stage", LPO_CLASS_ATTENTION, NULL, "_fwd_kernel_stage1_rope" },
-    { "^_fwd_grouped_kernel", LPO_CLASS_ATTENTION, NULL, "_fwd_grouped_kernel_stage1_rope" },
-    /* rotary */
-    { "^_kn_entry_", LPO_CLASS_ROTARY, NULL, "aiter::kn_entry_2c_sbhd_cached_indirect_inplace" },
-    { "rotary", LPO_CLASS_ROTARY, NULL,
-      "void vllm::rotary_embedding_kernel<c10::BFloat16, true>(long const*)" },
-    { "_rope", LPO_CLASS_ROTARY, NULL, "void rope_neox<true, false, float>(float const*)" },
-    { "_mrope", LPO_CLASS_ROTARY, NULL, "_triton_mrope_forward" },
-    { "qkrope", LPO_CLASS_ROTARY, NULL, "fused_qkrope_kernel(float*)" },
-    { "rmsnorm", LPO_CLASS_NORM, "_rotate_", "fused_rmsnorm_mq_rotate" },
-    { "cache", LPO_CLASS_COPY, "_rotate_", "cache_rotate_kernel(unsigned char*, int const*)" },
-    { "_rotate_", LPO_CLASS_QUANTIZE, "quant", "_rotate_quantize_group_kernel" },
-    { "_rotate_", LPO_CLASS_ROTARY, NULL, "rotate_kernel(float*, int const*, int, int, int)" },
-    /* the KV cache is written: before attention, whose word is often in the name */
-    { "_and_cache", LPO_CLASS_COPY, NULL,
-      "void vllm::concat_and_cache_ds_mla_kernel<float>(float const*)" },
-    { "concatmla", LPO_CLASS_COPY, NULL, "void concat_mla_k_kernel(float*)" },
-    { "storekvcache", LPO_CLASS_COPY, NULL, "void store_kvcache<2048l>(int)" },
-    { "storecache", LPO_CLASS_COPY, NULL, "store_cache_kernel(float*)" },
-    { "storekv", LPO_CLASS_COPY, NULL, "_store_kv_kernel" },
-    { "kvbuffer", LPO_CLASS_COPY, NULL, "set_mla_kv_buffer_kernel" },
-    { "appendpagedkv", LPO_CLASS_COPY, NULL,
-      "void flashinfer::AppendPagedKVCacheKernel<128u>(int)" },
-    { "copyblocks", LPO_CLASS_COPY, NULL, "void vllm::copy_blocks_kernel<float>(long*)" },
-    { "swapblocks", LPO_CLASS_COPY, NULL, "void vllm::swap_blocks_kernel(long*)" },
-    { "kvbroadcast", LPO_CLASS_COPY, NULL, "kv_broadcast_bf16_kernel(float*)" },
-    { "processkv", LPO_CLASS_COPY, NULL, "void turbomind::ProcessKV_v2<128, 16, 4>(int)" },
-    { "kvcachecopy", LPO_CLASS_COPY, NULL, "void kv_cache_copy_kernel<float>(float*)" },
-    { "writekvcache", LPO_CLASS_COPY, NULL, "write_kv_cache_kernel(float*)" },
-    { "kvcachewrite", LPO_CLASS_COPY, NULL, "kv_cache_write_kernel(float*)" },
-    { "updatekvcache", LPO_CLASS_COPY, NULL, "update_kv_cache_kernel(float*)" },
-    { "_write_", LPO_CLASS_COPY, "_kv_", "void write_packed_qkv_prefill_kv_kernel<float>(float*)" },
-    { "_store_", LPO_CLASS_COPY, "_kv_", "store_packed_kv_kernel(float*)" },
-    { "_append_", LPO_CLASS_COPY, "_kv", "append_to_kvcache_kernel(float*)" },
-    { "_compact_", LPO_CLASS_COPY, "_kv_", "_compact_kv" },
-    { "_save_", LPO_CLASS_COPY, "_kv", "save_new_kv_kernel(float*)" },
-    { "concat", LPO_CLASS_COPY, "kvcache", "void fusedMLADecodeQConcatKVCacheKernel<float>(int)" },
-    { "_set_k_", LPO_CLASS_COPY, NULL, "_set_k_and_s_triton_kernel" },
-    { "_get_k_", LPO_CLASS_COPY, NULL, "_get_k_and_s_triton_kernel" },
-    { "cpgather", LPO_CLASS_INDEXING, NULL,
-      "void vllm::cp_gather_indexer_k_quant_cache_kernel<4>(int)" },
-    { "_set_", LPO_CLASS_COPY, "_buffer_", "set_mla_kv_scale_buffer_kernel" },
-    { "gather", LPO_CLASS_INDEXING, "cache",
-      "void vllm::gather_and_maybe_dequant_cache<float>(float const*)" },
-    { "kvindices", LPO_CLASS_INDEXING, NULL, "create_flashinfer_kv_indices_triton" },
-    /* experts: routing and permutation; their products are GEMM */
-    { "reducegrouped", LPO_CLASS_MOE, NULL, "_reduce_grouped" },
-    { "chunksort", LPO_CLASS_MOE, NULL, "_make_chunk_sort_map_kernel" },
-    { "deepep", LPO_CLASS_MOE, NULL, "deepep_permute_triton_kernel" },
-    { "epscatter", LPO_CLASS_MOE, NULL, "_fwd_kernel_ep_scatter_1" },
-    { "epgather", LPO_CLASS_MOE, NULL, "_fwd_kernel_ep_gather" },
-    { "topkgating", LPO_CLASS_MOE, NULL,
-      "void vllm::moe::topkGatingSoftmax<4, 128, 4, 16>(float const*)" },
-    { "topksoftmax", LPO_CLASS_MOE, NULL, "topk_softmax_kernel(float*)" },
-    { "topksigmoid", LPO_CLASS_MOE, NULL, "topk_sigmoid_kernel(float*)" },
-    { "topksoftplus", LPO_CLASS_MOE, NULL, "topk_softplus_kernel(float*)" },
-    { "topktransform", LPO_CLASS_SORTING, NULL, "deepseek_v4_topk_transform_kernel(Params)" },
-    { "topk", LPO_CLASS_MOE, "deepseek", "void deepseek_v3_topk_kernel<float, 256>(int)" },
-    { "_expt_", LPO_CLASS_MOE, NULL, "_expt_data_memset" },
-    { "raggedtensor", LPO_CLASS_MOE, NULL, "_ragged_tensor_memset" },
-    { "computestrides", LPO_CLASS_MOE, NULL,
-      "void computeStridesTmaWarpSpecializedKernel<float>(int)" },
-    { "prereorder", LPO_CLASS_MOE, NULL, "pre_reorder_triton_kernel" },
-    { "postreorder", LPO_CLASS_MOE, NULL, "post_reorder_triton_kernel" },
-    { "_seg_indptr_", LPO_CLASS_MOE, NULL, "compute_seg_indptr_triton_kernel" },
-    { "src2dst", LPO_CLASS_MOE, NULL, "compute_src2dst_triton_kernel" },
-    { "maskedm_", LPO_CLASS_MOE, NULL, "compute_masked_m_triton_kernel" },
-    { "_fill_gateup", LPO_CLASS_MOE, NULL, "fill_gateup_input_triton_kernel" },
-    { "rowidmap", LPO_CLASS_MOE, NULL, "_row_id_map_pass_1_kernel" },
-    { "_permut", LPO_CLASS_MOE, "maskmap", "_permute_kernel_with_mask_map" },
-    { "topk", LPO_CLASS_MOE, "sigmoid", "gluon_sigmoid_bias_topk_gfx950.kd" },
-    { "topksum", LPO_CLASS_MOE, NULL, "W4A16TopKSumKernel(int)" },
-    { "topkroute", LPO_CLASS_MOE, NULL, "_precomputed_topk_route_large_stage2_kernel" },
-    { "topkreduce", LPO_CLASS_MOE, NULL, "_weighted_topk_reduce_kernel" },
-    { "topkcombine", LPO_CLASS_MOE, NULL, "topk_combine_kernel(float*)" },
-    { "topkweight", LPO_CLASS_MOE, NULL, "_apply_topk_weights_kernel" },
-    { "topkid_", LPO_CLASS_MOE, NULL, "preprocessTopkIdKernel(int*, int)" },
-    { "^_top_", LPO_CLASS_MOE, "softmax", "top4_softmax_kernel(float*)" },
-    { "topkids", LPO_CLASS_MOE, NULL, "_count_topk_ids_kernel" },
-    { "grouptop", LPO_CLASS_MOE, NULL, "_group_top2_sum_kernel" },
-    { "topkwithscore", LPO_CLASS_MOE, NULL,
-      "void fused_topk_with_score_function_kernel<float>(float const*)" },
-    { "_top_", LPO_CLASS_MOE, "_gate_", "void top2_gate_bwd_kernel<2>(float*)" },
-    { "groupedtopk", LPO_CLASS_MOE, NULL, "void grouped_topk_fused_kernel<float>(float*)" },
-    { "groupedgate", LPO_CLASS_MOE, NULL, "biased_grouped_gate_kernel(float*)" },
-    /* written for one purpose, with a misleading word inside */
-    { "timestepembedding", LPO_CLASS_ELEMENTWISE, NULL,
-      "timestep_embedding_f32(float const*, float*, int, int, int)" },
-    { "fp16toq_", LPO_CLASS_QUANTIZE, NULL, "void fp16_to_q_kv_paged_kernel<4>(half const*)" },
-    { "^_q_to_fp16", LPO_CLASS_QUANTIZE, NULL, "void q_to_fp16_kv_paged_kernel<4>(half*)" },
-    { "repack_", LPO_CLASS_COPY, NULL,
-      "void marlin::gptq_marlin_repack_kernel<256, 4, false>(unsigned int const*)" },
-    { "gemma", LPO_CLASS_NORM, "norm",
-      "void flashinfer::norm::GemmaRMSNormKernel<8u, c10::Half>(int)" },
-    { "^_silu_mul", LPO_CLASS_ELEMENTWISE, NULL, "_silu_mul_fp8_quant_deep_gemm" },
-    { "actandmul", LPO_CLASS_ELEMENTWISE, NULL,
-      "void vllm::act_and_mul_quant_kernel<float>(float*)" },
-    { "^_silu_and_mul", LPO_CLASS_ELEMENTWISE, NULL, "silu_and_mul_masked_post_quant_gemm_kernel" },
-    { "kdequantmm", LPO_CLASS_QUANTIZE, NULL, "void kdequant_mm_int32_fp16<4, 512>(int*)" },
-    { "dequantmm", LPO_CLASS_QUANTIZE, NULL, "void kdequant_mm_int32_fp16<4, 512>(int*)" },
-    { "digitcumsum", LPO_CLASS_SORTING, NULL,
-      "void at::native::mbtopk::computeDigitCumSum<int>(int)" },
-    { "gridsampl", LPO_CLASS_OTHER, NULL, "void at::native::grid_sampler_2d_kernel<float>(float)" },
-    { "preparegrouped", LPO_CLASS_GEMM, NULL,
-      "void at::cuda::detail::prepare_grouped_gemm_data<float>(float*)" },
-    { "attentionbias", LPO_CLASS_ELEMENTWISE, NULL,
-      "void fastertransformer::addRelativeAttentionBias<float>(float*)" },
-    { "attentionmask", LPO_CLASS_ELEMENTWISE, NULL,
-      "void fastertransformer::buildDecoderAttentionMaskKernel<float>(float*)" },
-    { "attnsoftmax", LPO_CLASS_SOFTMAX, NULL, "void attn_softmax_v2<float, 8>(float*)" },
-    { "backwardbias", LPO_CLASS_REDUCTION, NULL, "matmul_backward_bias_kernel9(float*)" },
-    { "^_dot_kernel", LPO_CLASS_REDUCTION, NULL,
-      "void dot_kernel<float, 128, 0, cublasDotParams<cublasGemvTensor<float const> > >(int)" },
-    /* attention */
-    { "convertdq", LPO_CLASS_ATTENTION, NULL, "cudnn::fusion::convert_dq_to_16bits" },
-    { "msdeform", LPO_CLASS_ATTENTION, NULL,
-      "void ms_deformable_im2col_gpu_kernel<float>(int, float const*)" },
-    { "_na1d", LPO_CLASS_ATTENTION, NULL, "na1d_forward_kernel(float*)" },
-    { "_na2d", LPO_CLASS_ATTENTION, NULL, "na2d_forward_kernel(float*)" },
-    { "_na3d", LPO_CLASS_ATTENTION, NULL, "na3d_forward_kernel(float*)" },
-    { "indexer", LPO_CLASS_ATTENTION, "logits", "_indexer_bf16_logits_kernel" },
-    { "_index", LPO_CLASS_ATTENTION, "_score", "_index_scores_kernel" },
-    { "softmaxreducev", LPO_CLASS_ATTENTION, NULL, "_decode_softmax_reducev_fwd" },
-    { "flashfwd", LPO_CLASS_ATTENTION, NULL, "void flash::flash_fwd_kernel<int>(int)" },
-    { "flashbwd", LPO_CLASS_ATTENTION, NULL, "void flash::flash_bwd_dot_do_o_kernel<true>(int)" },
-    { "dotdoo", LPO_CLASS_ATTENTION, NULL, "cudnn::fusion::compute_dot_do_o" },
-    { "flashattn", LPO_CLASS_ATTENTION, NULL, "void flash_attn_ext_f16<128, 8>(char const*)" },
-    { "flashattention", LPO_CLASS_ATTENTION, NULL, "flash_attention_kernel" },
-    { "flashdecod", LPO_CLASS_ATTENTION, NULL, "_flash_decoding_fwd_reduce_kernel" },
-    { "flashmla", LPO_CLASS_ATTENTION, NULL, "flash_mla_kernel(int)" },
-    { "fmha", LPO_CLASS_ATTENTION, NULL, "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(int)" },
-    { "sdpa", LPO_CLASS_ATTENTION, NULL,
-      "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_cga1x1x1_"
-      "kernel0_0" },
-    { "attention", LPO_CLASS_ATTENTION, NULL, "kernel_unified_attention_2d" },
-    { "_attn", LPO_CLASS_ATTENTION, NULL, "attn_fwd" },
-    { "_attend_", LPO_CLASS_ATTENTION, NULL, "void attend_ker<128, true>(fwd_globals<128>)" },
-    { "_lse_", LPO_CLASS_ATTENTION, "combine", "_helix_lse_combine_kernel" },
-    { "_lse_", LPO_CLASS_ATTENTION, "correct", "lse_correction_kernel(float*)" },
-    { "_lse_", LPO_CLASS_ATTENTION, "_merge", "merge_lse_kernel(float*)" },
-    { "^_thd_", LPO_CLASS_ATTENTION, NULL,
-      "void transformer_engine::context_parallel::thd_lse_kernel<double, F>(double*)" },
-    { "^_fa_", LPO_CLASS_ATTENTION, "_forward_", "fa_custom_forward" },
-    { "^_fa_", LPO_CLASS_ATTENTION, "_backward_", "fa_custom_backward_kv" },
-    { "^_fa_", LPO_CLASS_ATTENTION, "_fwd_", "fa3_fwd_kernel" },
-    { "^_fa_", LPO_CLASS_ATTENTION, "_bwd_", "fa3_bwd_kernel" },
-    { "mlstm", LPO_CLASS_ATTENTION, NULL, "forward_mlstm_kernel" },
-    { "_mla_", LPO_CLASS_ATTENTION, NULL, "void mla_decode_kernel<float>(float*)" },
-    { "_mha_", LPO_CLASS_ATTENTION, NULL, "kernel_mha(int)" },
-    { "_mmha", LPO_CLASS_ATTENTION, NULL, "mmha_kernel(int)" },
-    { "_mqa_", LPO_CLASS_ATTENTION, NULL, "void deep_gemm::sm90_fp8_mqa_logits<64u>(int)" },
-    { "_xqa_", LPO_CLASS_ATTENTION, NULL, "xqa_kernel(int)" },
-    { "_mhsa_", LPO_CLASS_ATTENTION, NULL, "mhsa_kernel(float const*)" },
-    { "multihead", LPO_CLASS_ATTENTION, NULL, "masked_multihead_kernel(int)" },
-    { "batchdecode", LPO_CLASS_ATTENTION, NULL,
-      "void flashinfer::BatchDecodeWithPagedKVCacheKernel<1u>(int)" },
-    { "batchprefill", LPO_CLASS_ATTENTION, NULL,
-      "void flashinfer::BatchPrefillWithRaggedKVCacheKernel<1u>(int)" },
-    { "singledecode", LPO_CLASS_ATTENTION, NULL,
-      "void flashinfer::SingleDecodeWithKVCacheKernel<1u>(int)" },
-    { "singleprefill", LPO_CLASS_ATTENTION, NULL,
-      "void flashinfer::SinglePrefillWithKVCacheKernel<1u>(int)" },
-    { "mergestate", LPO_CLASS_ATTENTION, NULL, "void flashinfer::MergeStatesKernel<8u>(float*)" },
-    { "mergesplitk", LPO_CLASS_ATTENTION, NULL, "_qsa_merge_splitk_kernel" },
-    { "splitkv", LPO_CLASS_ATTENTION, NULL, "combine_splitkv_kernel(float*)" },
-    { "^_fwd_kernel", LPO_CLASS_ATTENTION, "split", "_fwd_kernel_splitK" },
-    { "bwdpreprocess", LPO_CLASS_ATTENTION, NULL, "_bwd_preprocess" },
-    { "dkdv", LPO_CLASS_ATTENTION, NULL, "compute_dkdv_kernel(float*)" },
-    { "_gqa", LPO_CLASS_ATTENTION, NULL, "void gqa_d192_v128_kernel<int>(int)" },
-    { "_gdn_", LPO_CLASS_ATTENTION, "_decode_", "gdn_decode_kernel_small_batch_pretranspose" },
-    { "_gdn_", LPO_CLASS_ATTENTION, "_prefill_", "gdn_prefill_kernel" },
-    { "_gdn_", LPO_CLASS_ATTENTION, "_chunk_", "gdn_chunk_fwd_kernel" },
-    { "^_reduce_segments", LPO_CLASS_ATTENTION, NULL, "reduce_segments" },
-    { "^_fwd_diag_", LPO_CLASS_ATTENTION, NULL, "_fwd_diag_kernel" },
-    { "^_fwd_none_diag_", LPO_CLASS_ATTENTION, NULL, "_fwd_none_diag_kernel" },
-    { "^_fwd_kv_", LPO_CLASS_ATTENTION, NULL, "_fwd_kv_parallel" },
-    { "^_fwd_hd_", LPO_CLASS_ATTENTION, NULL, "_ZN5aiter23fwd_hd128_bf16_causal_rE" },
-    { "^_bwd_hd_", LPO_CLASS_ATTENTION, NULL, "_ZN5aiter20bwd_hd64_bf16_a32_pskE" },
-    { "^_fwd_fp_", LPO_CLASS_ATTENTION, NULL, "_ZN5aiter19fwd_fp8_256t_bf16stE" },
-    { "^_bwd_diag_", LPO_CLASS_ATTENTION, NULL, "_bwd_diag_kernel" },
-    { "^_bwd_none_diag_", LPO_CLASS_ATTENTION, NULL, "_bwd_none_diag_kernel" },
-    { "solvetril", LPO_CLASS_ATTENTION, NULL, "solve_tril_16x16_kernel" },
-    { "^_merge_16x16_to", LPO_CLASS_ATTENTION, NULL, "merge_16x16_to_64x64_inverse_kernel" },
-    { "_gla_", LPO_CLASS_ATTENTION, NULL, "chunk_gla_fwd_A_kernel_intra_sub_inter" },
-    { "_hgrn_", LPO_CLASS_ATTENTION, NULL, "chunk_hgrn_fwd_kernel_h" },
-    { "_dplr_", LPO_CLASS_ATTENTION, NULL, "chunk_dplr_fwd_kernel_h" },
-    { "_wy_", LPO_CLASS_ATTENTION, NULL, "prepare_wy_repr_bwd_kernel" },
-    { "retention", LPO_CLASS_ATTENTION, NULL, "parallel_retention_fwd_kernel" },
-    { "pageddecode", LPO_CLASS_ATTENTION, NULL, "void paged_decode_kernel<float>(float const*)" },
-    { "_kda_", LPO_CLASS_ATTENTION, NULL, "chunk_kda_fwd_kernel" },
-    { "_kkt_", LPO_CLASS_ATTENTION, NULL, "chunk_scaled_dot_kkt_fwd_kernel" },
-    { "deltanet", LPO_CLASS_ATTENTION, NULL, "void gated_delta_net_cuda<128, false>(int)" },
-    { "prefillwith", LPO_CLASS_ATTENTION, NULL, "PrefillWithKVCacheKernel(int)" },
-    { "decodewith", LPO_CLASS_ATTENTION, NULL, "DecodeWithKVCacheKernel(int)" },
-    { "deltarule", LPO_CLASS_ATTENTION, NULL, "fused_recurrent_gated_delta_rule_fwd_kernel" },
-    { "chunkfwdkernelo", LPO_CLASS_ATTENTION, NULL, "chunk_fwd_kernel_o" },
-    { "chunkgated", LPO_CLASS_ATTENTION, NULL, "chunk_gated_fwd_kernel_h" },
-    { "^_pa_", LPO_CLASS_ATTENTION, NULL, "_ZN5aiter24PA_A16W8_BLK256_MTP_PS_PBE" },
-    { "pagedattn", LPO_CLASS_ATTENTION, NULL, "pagedattn_v1(float*)" },
-    { "_nsa_", LPO_CLASS_ATTENTION, NULL, "nsa_compressed_fwd_kernel(float*)" },
-    { "_hstu_", LPO_CLASS_ATTENTION, NULL, "hstu_fwd_kernel(float*)" },
-    /* convolution */
-    { "xmmagemm", LPO_CLASS_GEMM, NULL,
-      "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_"
-      "alignc4_execute_kernel__5x_cublas" },
-    { "wgradgemm", LPO_CLASS_GEMM, NULL, "void wgrad_gemm_accum_fp32_kernel<float>(int)" },
-    { "dgradgemm", LPO_CLASS_GEMM, NULL, "void dgrad_gemm_kernel<float>(int)" },
-    { "convolution", LPO_CLASS_CONVOLUTION, NULL, "void convolution_kernel<float>(float*)" },
-    { "convolve", LPO_CLASS_CONVOLUTION, NULL,
-      "void implicit_convolve_sgemm<float, float, 1024, 6>(int)" },
-    { "_conv_", LPO_CLASS_CONVOLUTION, NULL,
-      "void at::native::conv_depthwise2d_forward_kernel<3>(float*)" },
-    { "conv1d", LPO_CLASS_CONVOLUTION, NULL, "causalconv1d_fwd(float*)" },
-    { "conv2d", LPO_CLASS_CONVOLUTION, NULL, "dwconv2d_fwd(float*)" },
-    { "conv3d", LPO_CLASS_CONVOLUTION, NULL, "dwconv3d_fwd(float*)" },
-    { "_deconv", LPO_CLASS_CONVOLUTION, NULL, "deconv_kernel(float*)" },
-    { "fprop", LPO_CLASS_CONVOLUTION, NULL,
-      "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize64x128x32_cudnn_"
-      "infer" },
-    { "dgrad", LPO_CLASS_CONVOLUTION, NULL,
-      "void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int)" },
-    { "wgrad", LPO_CLASS_CONVOLUTION, NULL, "void cudnn::cnn::wgrad_alg0_engine<float, 128>(int)" },
-    { "winograd", LPO_CLASS_CONVOLUTION, NULL,
-      "void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>(int)" },
-    { "implicitgemm", LPO_CLASS_CONVOLUTION, NULL, "implicit_gemm_kernel(float*)" },
-    { "igemmfwd", LPO_CLASS_CONVOLUTION, NULL, "igemm_fwd_gtcx35_nhwc_fp16_bx0_ex1_bt128x128x32" },
-    { "igemmbwd", LPO_CLASS_CONVOLUTION, NULL, "igemm_bwd_gtcx3_nhwc_fp16_bx0" },
-    { "igemmwrw", LPO_CLASS_CONVOLUTION, NULL, "igemm_wrw_gtcx3_nhwc_fp16_bx0" },
-    { "gemm", LPO_CLASS_CONVOLUTION, "_bwd_weight_",
-      "void ck::kernel_batched_gemm_xdlops_bwd_weight<int>(int)" },
-    { "im2d2col", LPO_CLASS_CONVOLUTION, NULL, "Im2d2Col" },
-    { "^_gfx_", LPO_CLASS_CONVOLUTION, "stride", "gfx9_f3x2_fp32_stride1_group" },
-    { "im2col", LPO_CLASS_CONVOLUTION, NULL, "void cudnn::cnn::im2col4d_kernel<float, long>(int)" },
-    { "col2im", LPO_CLASS_CONVOLUTION, NULL, "void at::native::col2im_kernel<float, float>(long)" },
-    { "vol2col", LPO_CLASS_CONVOLUTION, NULL, "vol2col_kernel(float*)" },
-    { "_cudnn_", LPO_CLASS_NORM, "norm", "cudnn_generated_fort_native_rmsnorm_fwd_sm90" },
-    { "_cudnn_", LPO_CLASS_GEMM, "matmul", "cudnn_generated_fort_native_matmul_sm90" },
-    { "_cudnn_", LPO_CLASS_CONVOLUTION, NULL,
-      "turing_fp16_s1688cudnn_fp16_128x128_ldg8_relu_f2f_exp_small_nhwc_tn_v1" },
-    { "scudnn", LPO_CLASS_CONVOLUTION, NULL, "volta_scudnn_128x64_relu_interior_nn_v1" },
-    { "hcudnn", LPO_CLASS_CONVOLUTION, NULL, "volta_fp16_hcudnn_fp16_128x64_relu_small_nn_v1" },
-    { "icudnn", LPO_CLASS_CONVOLUTION, NULL, "volta_icudnn_int8x4_128x128_relu_small_nn_v1" },
-    { "computeoffsets", LPO_CLASS_CONVOLUTION, NULL,
-      "cask_cudnn::computeOffsetsKernel(cask_cudnn::ComputeOffsetsParams)" },
-    { "precomputeindices", LPO_CLASS_CONVOLUTION, NULL,
-      "void cudnn::cnn::kern_precompute_indices<false>(int*, int, int, int)" },
-    { "boffsets", LPO_CLASS_CONVOLUTION, NULL,
-      "cask_cudnn::computeBOffsetsKernel(cask_cudnn::ComputeBOffsetsParams)" },
-    { "splitkoffsets", LPO_CLASS_CONVOLUTION, NULL, "cask_cudnn::computeSplitKOffsetsKernel(int)" },
-    { "fft2d", LPO_CLASS_CONVOLUTION, NULL,
-      "void fft2d_r2c_32x32<float, false, 0u, false>(float2*)" },
-    { "depthwise", LPO_CLASS_CONVOLUTION, NULL, "void DepthwiseForwardKernel<float>(float*)" },
-    /* matrix products */
-    { "^_nvjet", LPO_CLASS_GEMM, NULL, "nvjet_sm90_tst_64x8_64x16_4x1_v_bz_splitK_TNT" },
-    { "cijk", LPO_CLASS_GEMM, NULL, "Cijk_Alik_Bljk_BBS_BH_MT64x32x256" },
-    { "mulmat", LPO_CLASS_GEMM, NULL, "void mul_mat_vec_q<(ggml_type)2, 1, 4>(void const*)" },
-    { "mmvq", LPO_CLASS_GEMM, NULL, "void fused_mmvq<(ggml_type)2, 1>(int)" },
-    { "mmvf", LPO_CLASS_GEMM, NULL, "void mmvf_kernel<float>(int)" },
-    { "mulmv", LPO_CLASS_GEMM, NULL, "kernel_mul_mv_q4_0_f32" },
-    { "^_quantized_", LPO_CLASS_GEMM, "_proj_", "quantized_output_proj_kernel(float const*)" },
-    { "^_quantized_", LPO_CLASS_GEMM, "matmul", "quantized_matmul_kernel(int)" },
-    { "^_quantized_", LPO_CLASS_GEMM, "gemm", "quantized_gemm_kernel(int)" },
-    { "^_quantized_", LPO_CLASS_GEMM, "linear", "_quantized_linear_fp8_kernel" },
-    { "^_quantize", LPO_CLASS_QUANTIZE, NULL, "quantize_mmq_q8_1(float const*)" },
-    { "^_dequantize", LPO_CLASS_QUANTIZE, NULL, "void dequantize_block_q4_K<half>(void const*)" },
-    { "mmq", LPO_CLASS_GEMM, NULL, "grouped_mmq_tiled_kernel(float const*)" },
-    { "moe", LPO_CLASS_MOE, "align", "void vllm::moe::moe_align_block_size_kernel<int>(int*)" },
-    { "mmids", LPO_CLASS_MOE, NULL, "void mm_ids_helper<8>(int const*)" },
-    { "gemm", LPO_CLASS_GEMM, NULL, "ampere_sgemm_128x64_nn" },
-    { "gemv", LPO_CLASS_GEMM, NULL, "void gemv2T_kernel_val<int, int, float>(int)" },
-    { "matmul", LPO_CLASS_GEMM, NULL, "_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1" },
-    { "_gmm_", LPO_CLASS_GEMM, NULL, "gmm_kernel" },
-    { "_tgmm_", LPO_CLASS_GEMM, NULL, "tgmm_kernel" },
-    { "_mm_", LPO_CLASS_GEMM, NULL, "triton_mm_kernel" },
-    { "_bmm_", LPO_CLASS_GEMM, NULL,
-      "bmm_Bfloat16_E2m1E2m1_Fp32_t128x16x256_s6_et128x16_m128x16x64_swiGlu_dynBatch_sm100f" },
-    { "addmm", LPO_CLASS_GEMM, NULL, "addmm_kernel(float*)" },
-    { "fusedmoekernel", LPO_CLASS_GEMM, NULL, "fused_moe_kernel" },
-    { "fmoe", LPO_CLASS_GEMM, NULL,
-      "_ZN5aiter47fmoe_bf16_pertokenFp8_g1u1_vs_silu_1tg_ps_32x384E" },
-    { "moestage", LPO_CLASS_MOE, "_reduce_", "gluon_mxfp4_moe_stage2_reduce_kernel.kd" },
-    { "moestage", LPO_CLASS_GEMM, NULL,
-      "void opus_moe_stage2_a8w4_decode_kernel_gfx950<int>(int)" },
-    { "^_batched_triton_kernel", LPO_CLASS_GEMM, NULL, "batched_triton_kernel" },
-    { "^_llmm_", LPO_CLASS_GEMM, NULL, "void LLMM1_kernel<float>(int)" },
-    { "flatmm", LPO_CLASS_GEMM, NULL, "flatmm_kernel(int)" },
-    { "splitkreduce", LPO_CLASS_GEMM, NULL, "void cublasLt::splitKreduce_kernel<32, 16>(int)" },
-    { "reducesplitk", LPO_CLASS_GEMM, NULL, "reduce_split_k_kernel(float*)" },
-    { "streamk", LPO_CLASS_GEMM, NULL, "stream_k_fixup_kernel(float*)" },
-    { "xmmapooling", LPO_CLASS_REDUCTION, NULL,
-      "sm50_xmma_pooling_coalescedC_NHWC_kMAX_3_False_execute_kernel_trt" },
-    { "xmma", LPO_CLASS_GEMM, NULL, "sm90_xmma_f16_kernel" },
-    { "_umma", LPO_CLASS_GEMM, NULL, "step7_umma_kernel(float*)" },
-    { "tcgen05", LPO_CLASS_GEMM, NULL, "tcgen05_tile_kernel(float*)" },
-    { "wgmma", LPO_CLASS_GEMM, NULL, "sm90_wgmma_kernel(int)" },
-    { "wmma", LPO_CLASS_GEMM, NULL, "_wmma_tdm_dense_largem_kernel.kd" },
-    { "hmma", LPO_CLASS_GEMM, NULL, "hmma_tile_kernel(int)" },
-    { "imma", LPO_CLASS_GEMM, NULL, "imma_tile_kernel(int)" },
-    { "marlin", LPO_CLASS_GEMM, NULL,
-      "void marlin::Marlin<__nv_bfloat16, 256, 4, 16, 4>(int4 const*)" },
-    { "machete", LPO_CLASS_GEMM, NULL, "machete_kernel(int)" },
-    { "wvsplitk", LPO_CLASS_GEMM, NULL, "void wvSplitK_hf_sml_<__hip_bfloat16, 64>(int)" },
-    { "_mfma_", LPO_CLASS_GEMM, NULL, "mfma_moe1_silu_mul_afp8_wfp4(int)" },
-    { "_mma_", LPO_CLASS_GEMM, NULL, "tile_mma_kernel(float*)" },
-    { "int8xint", LPO_CLASS_GEMM, NULL, "void ladder_int8xint2_kernel<1, 2560>(signed char*)" },
-    { "f8f8bf16", LPO_CLASS_GEMM, NULL, "void f8f8bf16_rowwise_impl<128, 128>(int)" },
-    { "f8i4bf16", LPO_CLASS_GEMM, NULL, "void f8i4bf16_rowwise_impl<128, 128>(int)" },
-    { "i8i8bf16", LPO_CLASS_GEMM, NULL, "void i8i8bf16_impl<128, 128>(int)" },
-    { "bf16i4bf16", LPO_CLASS_GEMM, NULL, "void bf16i4bf16_rowwise_impl<128, 128>(int)" },
-    { "spmm", LPO_CLASS_GEMM, NULL, "void spmm_kernel<float, true>(long const*)" },
-    { "sddmm", LPO_CLASS_GEMM, NULL, "void dgl::aten::cuda::SDDMMCooKernel<long, float>(float*)" },
-    { "csrmm", LPO_CLASS_GEMM, NULL, "void cusparse::csrmm_v2_kernel<float>(int)" },
-    { "csrmv", LPO_CLASS_GEMM, NULL, "void cusparse::csrmv_v3_kernel<float>(int)" },
-    { "spmv", LPO_CLASS_GEMM, NULL, "spmv_kernel(float*)" },
-    { "einsum", LPO_CLASS_GEMM, NULL, "_fp8_einsum_kernel" },
-    { "matvec", LPO_CLASS_GEMM, NULL, "matvec_kernel(float*)" },
-    { "contraction", LPO_CLASS_GEMM, NULL,
-      "void Eigen::internal::EigenContractionKernel<float>(int)" },
-    { "matrixmul", LPO_CLASS_GEMM, NULL,
-      "void matrixMulCUDA<int=32>(float*, float*, float*, int, int)" },
-    { "_mmul_", LPO_CLASS_GEMM, NULL, "mmul(float const*, float const*, float*, int)" },
-    { "_mlp_", LPO_CLASS_GEMM, NULL, "fused_mlp_kernel(float*)" },
-    { "w4a16", LPO_CLASS_GEMM, NULL, "void w4a16_sm90_kernel<Trait<2112, 7168>, true>(int)" },
-    { "w4a8", LPO_CLASS_GEMM, NULL, "void w4a8_kernel<int>(int)" },
-    { "w8a8", LPO_CLASS_GEMM, NULL, "void w8a8_kernel<int>(int)" },
-    { "a8w8", LPO_CLASS_GEMM, NULL, "void a8w8_kernel<int>(int)" },
-    { "a8w4", LPO_CLASS_GEMM, NULL, "void a8w4_kernel<int>(int)" },
-    { "a4w4", LPO_CLASS_GEMM, NULL, "void a4w4_kernel<int>(int)" },
-    { "a16w4", LPO_CLASS_GEMM, NULL, "void a16w4_kernel<int>(int)" },
-    { "a16w16", LPO_CLASS_GEMM, NULL, "void a16w16_kernel<int>(int)" },
-    { "^_sdd_kernel", LPO_CLASS_GEMM, NULL, "_sdd_kernel" },
-    { "^_dsd_kernel", LPO_CLASS_GEMM, NULL, "_dsd_kernel" },
-    { "^_dds_kernel", LPO_CLASS_GEMM, NULL, "_dds_kernel" },
-    { "scatter2scatter", LPO_CLASS_GEMM, NULL, "_scatter2scatter" },
-    { "groupxty", LPO_CLASS_GEMM, NULL, "_groupXtY" },
-    { "^_ns_line_", LPO_CLASS_GEMM, NULL, "ns_line_1_kernel" },
-    { "outprod", LPO_CLASS_GEMM, NULL, "out_prod_f32(float const*)" },
-    { "outerproduct", LPO_CLASS_GEMM, NULL, "outer_product_kernel(float*)" },
-    { "triangularsolve", LPO_CLASS_GEMM, NULL, "triangular_solve_kernel(float*)" },
-    { "solvetri", LPO_CLASS_GEMM, NULL, "void solve_tri_f32_fast<64, 32>(float const*)" },
-    { "_lora", LPO_CLASS_GEMM, NULL, "_lora_shrink_kernel" },
-    { "_sgmv_", LPO_CLASS_GEMM, NULL, "_sgmv_expand_slice_kernel" },
-    { "_bgmv_", LPO_CLASS_GEMM, NULL, "bgmv_shrink_kernel(float*)" },
-    { "^_cutlass", LPO_CLASS_GEMM, NULL, "cutlass3x_sm100_s128x256_bgrada_kernel" },
-    { "_syrk_", LPO_CLASS_GEMM, NULL, "syrk_kernel(float*)" },
-    { "trsm", LPO_CLASS_GEMM, NULL, "void trsm_left_kernel<double, 256, 4>(int)" },
-    { "_ger_", LPO_CLASS_GEMM, NULL, "void ger_kernel<float, float, 256, 5, false>(int)" },
-    { "trsv", LPO_CLASS_GEMM, NULL, "void trsv_ln_exec<float, 32u, 32u, 4u, false>(int)" },
-    { "_dot_", LPO_CLASS_GEMM, NULL, "batched_dot_products(float*)" },
-    { "quantizelinear", LPO_CLASS_QUANTIZE, NULL, "MXFP8QuantizeLinearKernel(float*)" },
-    { "_linear_kernel", LPO_CLASS_GEMM, NULL, "linear_kernel(float*)" },
-    { "_linear_f", LPO_CLASS_GEMM, NULL, "linear_fp8_tile_kernel(float*)" },
-    { "_linear_bf", LPO_CLASS_GEMM, NULL, "linear_bf16_tile_kernel(float*)" },
-    { "_linear_int", LPO_CLASS_GEMM, NULL, "linear_int8_tile_kernel(float*)" },
-    { "_linear_bw", LPO_CLASS_GEMM, NULL, "fused_linear_bwd(float*)" },
-    { "_linear_back", LPO_CLASS_GEMM, NULL, "fused_linear_backward(float*)" },
-    { "bitlinear", LPO_CLASS_GEMM, NULL, "_packed_bitlinear_kernel" },
-    { "^_dense_kernel", LPO_CLASS_GEMM, NULL, "dense_kernel(float*)" },
-    { "^_dense_layer", LPO_CLASS_GEMM, NULL, "dense_layer_forward(float*)" },
-    { "splitk_", LPO_CLASS_GEMM, NULL, "LLBf16SplitK(float*)" },
-    /* experts, what is left */
-    { "^_experts_", LPO_CLASS_MOE, "combine", "experts_combine_kernel(float*)" },
-    { "^_experts_", LPO_CLASS_GEMM, NULL, "experts_decode_kernel(Params)" },
-    /* their products, by what they multiply with */
-    { "moe", LPO_CLASS_GEMM, "gateup", "moe_gateup_silu_m64_kernel(float*)" },
-    { "moe", LPO_CLASS_GEMM, "_down_", "moe_down_tile_kernel(float*)" },
-    { "moe", LPO_CLASS_GEMM, "_up_", "moe_up_tile_kernel(float*)" },
-    { "mxfp", LPO_CLASS_GEMM, "_stage_", "_warp_decode_stage2_fp8_mxfp4_kernel" },
-    { "moe", LPO_CLASS_GEMM, "_fc_", "void llama4_moe_fc13_swiglu_fp8_kernel<4>(int)" },
-    { "moe", LPO_CLASS_GEMM, "_vec_q_", "moe_vec_q4_0" },
-    { "moe", LPO_CLASS_GEMM, "_wfp_", "flydsl_moe1_afp4_wfp4_bf16_t64x64x256_w4_bnt0_fp4" },
-    { "moe", LPO_CLASS_GEMM, "_wint_", "flydsl_moe2_abf16_wint4_bf16_t64x64x256" },
-    { "^_moe_q_", LPO_CLASS_GEMM, NULL, "void moe_q6_K<float, true>(void const*)" },
-    { "fusedgate_", LPO_CLASS_MOE, "moe", "void moe_fused_gate_kernel<float>(float*)" },
-    { "moefused", LPO_CLASS_GEMM, NULL, "moe_fused_m16_kernel(float*)" },
-    { "moekernel", LPO_CLASS_GEMM, NULL, "exl3_moe_kernel(float*)" },
-    { "expert", LPO_CLASS_GEMM, "_down_", "_selected_experts_down_direct6_kernel" },
-    { "expert", LPO_CLASS_GEMM, "gateup", "_selected_experts_gate_up_kernel" },
-    { "expert", LPO_CLASS_GEMM, "project", "expert_projection_kernel(float*)" },
-    { "experts", LPO_CLASS_GEMM, "activation", "_selected_experts_activation_direct6_kernel" },
-    { "_moe", LPO_CLASS_MOE, NULL, "void moe_sum_kernel<float>(float*)" },
-    { "_routed_", LPO_CLASS_GEMM, "glu_", "void mmb_routed_glu_kernel<64, 32>(int)" },
-    { "routing", LPO_CLASS_MOE, NULL, "_combined_routing_compute" },
-    { "_route", LPO_CLASS_MOE, NULL, "router_kernel(float*)" },
-    { "_align_", LPO_CLASS_MOE, "_ep_", "_fused_align_ep_kernel" },
-    { "_expert", LPO_CLASS_MOE, NULL, "count_and_sort_expert_tokens_kernel(int*)" },
-    { "unpermute", LPO_CLASS_MOE, NULL, "_unpermute_kernel" },
-    { "expandinputrows", LPO_CLASS_MOE, NULL, "void expandInputRowsKernel<float>(float*)" },
-    { "shuffleinputrows", LPO_CLASS_MOE, NULL, "shuffleInputRowsKernel(float*)" },
-    { "computeproblemsizes", LPO_CLASS_MOE, NULL, "compute_problem_sizes(int*)" },
-    { "computeargsorts", LPO_CLASS_MOE, NULL, "compute_arg_sorts(int*)" },
-    { "bitmatrix", LPO_CLASS_MOE, NULL, "_sum_bitmatrix_rows" },
-    { "sortchunksby", LPO_CLASS_MOE, NULL, "_sort_chunks_by_map_kernel" },
+#include "region/kernel_name/parts.h"
+#include "rules/rules.h"
+#include "util/arena.h"
+#include "util/err.h"
+
+enum { PAIRS = 1024, NO_PAIR = PAIRS, MOST_TABLES = 64 };
+
+static unsigned pair_number(char a, char b)
+{
+    return ((unsigned char)a * 31u + (unsigned char)b) % PAIRS;
+}
+
+/* The first two letters of a pattern that must follow each other, edges aside. */
+static uint16_t first_pair(const char *pattern)
+{
+    while (*pattern == '^' || *pattern == '_')
+        pattern++;
+    return pattern[0] && pattern[1] && pattern[1] != '_'
+               ? (uint16_t)pair_number(*pattern, pattern[1])
+               : NO_PAIR;
+}
+
+/* While a file is read. */
+struct reading {
+    struct lpo_arena *arena;
+    const struct lpo_node *file;
+    struct lpo_class_rules *out;
+    struct lpo_class_table *table;
 };
 
-const struct lpo_class_rules lpo_region_class_functions = RULES(functions);
+static int read_table(struct reading *in, struct lpo_class_table *t, const char *name,
+                      struct lpo_err *err);
+
+/* The table of this name that rows refer to, read when the first one does. */
+static struct lpo_class_table *other_table(struct reading *in, const char *name,
+                                           struct lpo_err *err)
+{
+    struct lpo_class_table *t;
+
+    for (size_t i = 0; i < in->out->others.len; i++)
+        if (strcmp(in->out->others.at[i]->name, name) == 0)
+            return in->out->others.at[i];
+    if (in->out->others.len == MOST_TABLES) {
+        lpo_fail(err, LPO_E_CONFIG, "more than %d tables are named", MOST_TABLES);
+        return NULL;
+    }
+    t = lpo_arena_alloc(in->arena, sizeof *t);
+    *t = (struct lpo_class_table){ .name = name };
+    lpo_vec_push(&in->out->others, t);
+    return read_table(&(struct reading){ in->arena, in->file, in->out, t }, t, name, err) < 0 ? NULL
+                                                                                              : t;
+}
+
+/* "GEMM", "other by xla of moves and selects". */
+static int read_value(struct reading *in, const char *value, struct lpo_class_rule *r,
+                      struct lpo_err *err)
+{
+    static const char by[] = " by ", of[] = " of ";
+    const char *table = strstr(value, by), *moves = strstr(value, of);
+    enum lpo_region_kernel_class class;
+    const char *word = table ? lpo_arena_strndup(in->arena, value, (size_t)(table - value)) : value;
+
+    if (!lpo_region_class_from_name(word, &class))
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "'%s' is no class of kernels: docs/kernel-names.md has them", word);
+    r->class = (uint8_t) class;
+    if (!table)
+        return 0;
+    table += sizeof by - 1;
+    r->moves = moves ? LPO_OP_MOVES : 0;
+    if (moves && strstr(moves, "selects"))
+        r->moves |= LPO_OP_SELECTS;
+    if (moves)
+        table = lpo_arena_strndup(in->arena, table, (size_t)(moves - table));
+    r->by = other_table(in, table, err);
+    return r->by ? 0 : err->code;
+}
+
+static int read_rule(void *ctx, const char *value, const char *word, size_t len,
+                     struct lpo_err *err)
+{
+    struct reading *in = ctx;
+    struct lpo_class_rule r = { .text = lpo_arena_strndup(in->arena, word, len) };
+    char *at = lpo_arena_strndup(in->arena, word, len);
+    size_t n = 0;
+
+    r.scope = strchr(at, '@');
+    if (r.scope)
+        at[r.scope++ - at] = 0;
+    for (char *part; (part = strsep(&at, "+")) != NULL; r.all[n++] = part)
+        if (!*part || n == sizeof r.all / sizeof *r.all)
+            return lpo_fail(err, LPO_E_CONFIG, "'%s' is not one to three patterns joined by '+'",
+                            r.text);
+    r.first_pair = first_pair(r.all[0]);
+    if (read_value(in, value, &r, err) < 0)
+        return err->code;
+    lpo_vec_push(&in->table->rules, r);
+    return 0;
+}
+
+static int read_table(struct reading *in, struct lpo_class_table *t, const char *name,
+                      struct lpo_err *err)
+{
+    in->table = t;
+    t->name = name;
+    return lpo_rules_each(in->file, name, read_rule, in, err);
+}
+
+int lpo_region_class_rules_read(struct lpo_arena *a, const struct lpo_node *file,
+                                struct lpo_class_rules *out, struct lpo_err *err)
+{
+    struct reading in = { .arena = a, .file = file, .out = out };
+    struct {
+        struct lpo_class_table *table;
+        const char *name;
+    } tables[] = {
+        { &out->functions, "functions" }, { &out->layer, "layer" },
+        { &out->simple, "simple" },       { &out->scopes, "scopes" },
+        { &out->leftovers, "leftovers" }, { &out->carriers, "carriers" },
+        { &out->compilers, "compilers" },
+    };
+
+    *out = (struct lpo_class_rules){ 0 };
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (read_table(&in, tables[i].table, tables[i].name, err) < 0) {
+            lpo_region_class_rules_free(out);
+            return err->code;
+        }
+    return 0;
+}
+
+void lpo_region_class_rules_free(struct lpo_class_rules *r)
+{
+    struct lpo_class_table *tables[] = { &r->functions, &r->layer,    &r->simple,   &r->scopes,
+                                         &r->leftovers, &r->carriers, &r->compilers };
+
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        lpo_vec_free(&tables[i]->rules);
+    for (size_t i = 0; i < r->others.len; i++)
+        lpo_vec_free(&r->others.at[i]->rules);
+    lpo_vec_free(&r->others);
+}
+
+static struct lpo_class_rules ours;
+
+static void read_ours(void)
+{
+    struct lpo_err err = { 0 };
+
+    if (lpo_region_class_rules_read(lpo_arena_create(), lpo_rules("kernels"), &ours, &err) < 0)
+        abort(); /* a test reads them */
+}
+
+const struct lpo_class_rules *lpo_region_class_rules(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, read_ours);
+    return &ours;
+}
+
+/* Which pairs of letters follow each other in some words, edges aside. Most rules are refused by
+ * their first pair alone: a trace may have 200,000 names, and there are hundreds of rules. */
+static void find_pairs(const char *words, uint64_t pairs[PAIRS / 64])
+{
+    char last = 0;
+
+    for (; *words; words++) {
+        unsigned n = pair_number(last, *words);
+
+        if (*words == '_')
+            continue;
+        pairs[n / 64] |= UINT64_C(1) << n % 64;
+        last = *words;
+    }
+}
+
+static bool fits(const struct lpo_class_rule *r, const char *words, const char *scope)
+{
+    for (size_t i = 0; i < sizeof r->all / sizeof *r->all && r->all[i]; i++)
+        if (!lpo_region_kernel_words_have(words, r->all[i]))
+            return false;
+    return !r->scope || (scope && lpo_region_kernel_words_have(scope, r->scope));
+}
+
+const struct lpo_class_rule *lpo_region_class_find(const struct lpo_class_table *t,
+                                                   const char *words, const char *scope)
+{
+    uint64_t pairs[PAIRS / 64 + 1] = { 0 };
+
+    find_pairs(words, pairs);
+    pairs[NO_PAIR / 64] = 1;
+    for (size_t i = 0; i < t->rules.len; i++) {
+        const struct lpo_class_rule *r = &t->rules.at[i];
+
+        if (pairs[r->first_pair / 64] >> r->first_pair % 64 & 1 && fits(r, words, scope))
+            return r;
+    }
+    return NULL;
+}

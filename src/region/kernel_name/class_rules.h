@@ -1,44 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* region/kernel_name/class_rules.h - the rules by which names of kernels are put into classes.
  *
- * A rule is a pattern over words (parts.h). In each table the first rule that fits decides: narrow
- * ones come before wide ones. Every rule has a name that it decides; a test goes through them. */
+ * They are data: conf/rules/kernels.yaml says how they are read. In each table the first rule that
+ * fits decides. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "region/classes.h"
+#include "util/vec.h"
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_node;
+
+/* What an operator in the name of a compiled kernel does. */
+enum lpo_class_op {
+    LPO_OP_NOTHING = 0, /* a word of the compiler, or a product that another kernel computes */
+    LPO_OP_MOVES = 1,
+    LPO_OP_READS = 2, /* reads or writes by index */
+    LPO_OP_COMPUTES = 4,
+    LPO_OP_SELECTS = 8, /* PyTorch's takes a slice, XLA's chooses between two values */
+};
 
 struct lpo_class_rule {
-    const char *part;
-    enum lpo_region_kernel_class class;
-    const char *also;    /* must be in the words as well; NULL: nothing */
-    const char *example; /* a whole name that this rule decides */
+    const char *text;                 /* as it is written: "moe+align" */
+    const char *all[3];               /* patterns that fit all; NULL: no more */
+    const char *scope;                /* and this one the scope; NULL: any */
+    const struct lpo_class_table *by; /* decides where a rule of it fits; NULL: none */
+    uint16_t first_pair;              /* of letters of all[0]: most rules are refused by it */
+    uint8_t class;                    /* enum lpo_region_kernel_class */
+    uint8_t moves;                    /* compilers: the operators of which a copy consists */
 };
 
+struct lpo_class_table {
+    const char *name;
+    LPO_VEC(struct lpo_class_rule) rules;
+};
+
+/* A file of rules, ready to be asked. The tables by name in the order in which they are asked. */
 struct lpo_class_rules {
-    const struct lpo_class_rule *at;
-    size_t len;
+    struct lpo_class_table functions, layer, simple; /* over the function's own name */
+    struct lpo_class_table scopes;                   /* where that says nothing */
+    struct lpo_class_table leftovers;                /* where nothing else does */
+    struct lpo_class_table carriers, compilers;
+    LPO_VEC(struct lpo_class_table *) others; /* that rows name: "by TABLE" */
 };
 
-/* A function that says how, not what: its template arguments have the functor that decides. */
-struct lpo_class_carrier {
-    const char *function; /* pattern over the words of the function */
-    const char *scope;    /* pattern over the words of the scope; NULL: any */
-    struct lpo_class_rules functors;
-    enum lpo_region_kernel_class otherwise;
-    const char *example; /* decided by `otherwise` */
-};
+/* Ours, read once. */
+const struct lpo_class_rules *lpo_region_class_rules(void);
+
+/* Those of a file; what it holds lives in the arena, but for what the next one frees. */
+int lpo_region_class_rules_read(struct lpo_arena *a, const struct lpo_node *file,
+                                struct lpo_class_rules *out, struct lpo_err *err);
+void lpo_region_class_rules_free(struct lpo_class_rules *r);
+
+/* The first rule that fits; NULL: none does. `scope` may be NULL. */
+const struct lpo_class_rule *lpo_region_class_find(const struct lpo_class_table *t,
+                                                   const char *words, const char *scope);
 
 /* Kernels of compilers, whose names list operators: "triton_poi_fused_add_mul_3". `words` are those
  * of the function; false: not such a name, or it says nothing. */
-bool lpo_region_class_compiled(const char *words, enum lpo_region_kernel_class *out);
-
-extern const struct lpo_class_carrier lpo_region_class_carriers[];
-extern const size_t lpo_region_class_carrier_count;
-/* over the function's own name, in this order: what names a large operation comes first */
-extern const struct lpo_class_rules lpo_region_class_functions, lpo_region_class_layer,
-    lpo_region_class_simple;
-extern const struct lpo_class_rules lpo_region_class_scopes;    /* where that says nothing */
-extern const struct lpo_class_rules lpo_region_class_leftovers; /* where nothing else does */
+bool lpo_region_class_compiled(const struct lpo_class_rules *rules, const char *words,
+                               enum lpo_region_kernel_class *out);

@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "region/classes.h"
+#include "region/kernel_name/class.h"
+#include "rules/rules.h"
 #include "trace/trace.h"
+#include "util/arena.h"
 #include "util/err.h"
 #include "util/pattern.h"
 #include "util/str.h"
@@ -12,22 +15,61 @@
 
 enum { NONE = LPO_CLASSES };
 
-static int read_rule(const char *rule, enum lpo_region_kernel_class *class,
-                     struct lpo_pattern **pattern, struct lpo_err *err)
+/* One rule: a pattern over the whole name, or a file in the grammar of conf/rules/kernels.yaml. */
+struct own {
+    enum lpo_region_kernel_class class;
+    struct lpo_pattern *pattern;
+    struct lpo_arena *arena; /* of the file; NULL: it is a pattern */
+    struct lpo_class_rules rules;
+};
+
+static void own_destroy(struct own *o)
 {
+    lpo_pattern_destroy(o->pattern);
+    if (o->arena)
+        lpo_region_class_rules_free(&o->rules);
+    lpo_arena_destroy(o->arena);
+}
+
+static int read_file(const char *path, struct own *out, struct lpo_err *err)
+{
+    const struct lpo_node *file;
+
+    out->arena = lpo_arena_create();
+    if (lpo_rules_read(out->arena, path, &file, err) < 0)
+        return err->code;
+    return lpo_region_class_rules_read(out->arena, file, &out->rules, err);
+}
+
+static int read_rule(const char *rule, struct own *out, struct lpo_err *err)
+{
+    static const char file[] = "file:";
     const char *sign = strchr(rule, '=');
     LPO_STR word = { 0 }, all = { 0 };
 
+    if (lpo_str_starts(rule, file))
+        return read_file(rule + sizeof file - 1, out, err);
     lpo_str_addn(&word, rule, sign ? (size_t)(sign - rule) : 0);
-    if (!sign || !lpo_region_class_from_name(lpo_str_text(&word), class)) {
+    if (!sign || !lpo_region_class_from_name(lpo_str_text(&word), &out->class)) {
         for (int i = 0; i < LPO_CLASSES; i++)
             lpo_str_addf(&all, "%s%s", i ? ", " : "",
                          lpo_region_class_name((enum lpo_region_kernel_class)i));
         return lpo_fail(err, LPO_E_CONFIG,
-                        "'%s' is not CLASS=PATTERN, as in 'GEMM=my_product*'; the classes are %s",
+                        "'%s' is not CLASS=PATTERN, as in 'GEMM=my_product*', or file:PATH; the "
+                        "classes are %s",
                         rule, all.at);
     }
-    return lpo_pattern_create(sign + 1, pattern, err);
+    return lpo_pattern_create(sign + 1, &out->pattern, err);
+}
+
+static enum lpo_region_kernel_class own_class(const struct own *o, const char *name, size_t len)
+{
+    struct lpo_class_decision d;
+
+    if (o->pattern)
+        return lpo_pattern_matches(o->pattern, name, len) ? o->class : NONE;
+    d = lpo_region_class_decide(&o->rules, name, len);
+    return d.rule ? d.class : NONE;
 }
 
 int lpo_region_classes_set(struct lpo_trace *t, const char *const *rules, size_t count,
@@ -42,15 +84,16 @@ int lpo_region_classes_set(struct lpo_trace *t, const char *const *rules, size_t
     t->own_classes_len = names;
     memset(t->own_classes, NONE, names + 1);
     for (size_t i = 0; i < count; i++) {
-        LPO_AUTO(lpo_pattern) pattern = NULL;
-        enum lpo_region_kernel_class class = LPO_CLASS_OTHER;
+        struct own o = { 0 };
+        int rc = read_rule(rules[i], &o, err);
 
-        if (read_rule(rules[i], &class, &pattern, err) < 0)
-            return err->code;
-        for (uint32_t n = 0; n < names; n++)
-            if (t->own_classes[n] == NONE &&
-                lpo_pattern_matches(pattern, lpo_trace_text(t, n), lpo_trace_text_len(t, n)))
-                t->own_classes[n] = (unsigned char)class;
+        for (uint32_t n = 0; rc == 0 && n < names; n++)
+            if (t->own_classes[n] == NONE)
+                t->own_classes[n] =
+                    (unsigned char)own_class(&o, lpo_trace_text(t, n), lpo_trace_text_len(t, n));
+        own_destroy(&o);
+        if (rc < 0)
+            return rc;
     }
     return 0;
 }

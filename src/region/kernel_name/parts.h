@@ -33,12 +33,12 @@ void lpo_region_kernel_parts(const char *name, size_t len, struct lpo_kernel_par
  * takes therefore; false (nothing appended): this is none. */
 bool lpo_region_kernel_cut_mangled(struct lpo_kernel_span name, struct lpo_str *out);
 
-/* The whole of a function, or of the functor at the end of `arguments`, that a table has cut where
- * only a common one of PyTorch begins so; NULL: none does. What was left of the functor is then
- * taken from `arguments`. */
-const char *lpo_region_kernel_cut_function(struct lpo_kernel_span scope,
-                                           struct lpo_kernel_span function);
-const char *lpo_region_kernel_cut_functor(struct lpo_kernel_span *arguments);
+/* Adds the whole of a function, or of the functor at the end of `arguments`, that a table has cut
+ * where only a common one of PyTorch begins so; false: none does. What was left of the functor is
+ * then taken from `arguments`. */
+bool lpo_region_kernel_cut_function(struct lpo_kernel_span scope, struct lpo_kernel_span function,
+                                    struct lpo_str *out);
+bool lpo_region_kernel_cut_functor(struct lpo_kernel_span *arguments, struct lpo_str *out);
 
 /* The part of a function's name that somebody chose, without what compilers put around it:
  * constants behind Triton's "…_kernel_", and module and types of one of CuTe DSL's,

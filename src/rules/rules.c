@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rules/rules.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hydra/compose.h"
+#include "rules/private.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/map.h"
+#include "util/str.h"
+#include "util/xmalloc.h"
+
+enum { MOST_BYTES = 4 << 20 }; /* of a file of the user */
+
+/* One file of ours; the rest of a row is filled when it is first asked for and stays for the whole
+ * run: it is data of the program. */
+static struct embedded {
+    const char *name, *text;
+    const size_t *len;
+    struct lpo_node *root;
+} files[] = {
+    { "kernels", lpo_rules_kernels, &lpo_rules_kernels_len, NULL },
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void parse_embedded(struct embedded *f)
+{
+    struct lpo_arena *arena = lpo_arena_create(); /* never freed */
+    struct lpo_err err = { 0 };
+
+    if (lpo_yaml_parse(arena, f->text, *f->len, f->name, &f->root, &err) < 0)
+        abort(); /* a test reads them all */
+}
+
+const struct lpo_node *lpo_rules(const char *name)
+{
+    struct embedded *f = files;
+
+    while (strcmp(f->name, name) != 0)
+        f++; /* names are written in the program: one that is not there is a bug */
+    pthread_mutex_lock(&lock);
+    if (!f->root)
+        parse_embedded(f);
+    pthread_mutex_unlock(&lock);
+    return f->root;
+}
+
+static bool is_known(const char *table)
+{
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (lpo_node_get(lpo_rules(files[i].name), table))
+            return true;
+    return false;
+}
+
+int lpo_rules_read(struct lpo_arena *a, const char *path, const struct lpo_node **out,
+                   struct lpo_err *err)
+{
+    LPO_AUTO(lpo_file_text) text = NULL;
+    struct lpo_node *root;
+
+    if (lpo_file_text_read_limit(path, MOST_BYTES, &text, err) < 0 ||
+        lpo_yaml_parse(a, text->at, text->len, path, &root, err) < 0)
+        return lpo_ctx(err, "rules '%s'", path);
+    if (root->kind != LPO_NODE_MAP)
+        return lpo_fail(err, LPO_E_CONFIG, "'%s' has no tables: see conf/rules for some", path);
+    for (size_t i = 0; i < root->npairs; i++) {
+        const struct lpo_node *key = root->pairs[i].key;
+
+        if (key->kind != LPO_NODE_STRING || !is_known(key->text))
+            return lpo_fail(err, LPO_E_CONFIG, "%s:%u: no such table of rules: %s", path,
+                            key->where.line,
+                            key->kind == LPO_NODE_STRING ? key->text : "not a name");
+    }
+    *out = root;
+    return 0;
+}
+
+static int each_word(const struct lpo_node *value, const struct lpo_node *words,
+                     lpo_rules_word_fn *fn, void *ctx, struct lpo_err *err)
+{
+    if (value->kind != LPO_NODE_STRING || words->kind != LPO_NODE_STRING)
+        return lpo_fail(err, LPO_E_CONFIG, "a row is '- VALUE: WORD WORD …'");
+    for (const char *at = words->text; *at;) {
+        size_t len = strcspn(at, " ");
+
+        if (len && fn(ctx, value->text, at, len, err) < 0)
+            return err->code;
+        at += len + (at[len] == ' ');
+    }
+    return 0;
+}
+
+int lpo_rules_each(const struct lpo_node *file, const char *table, lpo_rules_word_fn *fn, void *ctx,
+                   struct lpo_err *err)
+{
+    const struct lpo_node *rows = lpo_node_get(file, table);
+
+    for (size_t i = 0; rows && i < rows->count; i++) {
+        const struct lpo_node *row = rows->items[i];
+        bool good = row->kind == LPO_NODE_MAP && row->npairs == 1;
+
+        if (!good)
+            lpo_fail(err, LPO_E_CONFIG, "a row is '- VALUE: WORD WORD …'");
+        if (!good || each_word(row->pairs[0].key, row->pairs[0].value, fn, ctx, err) < 0)
+            return lpo_ctx(err, "%s:%u: table %s", row->where.file, row->where.line, table);
+    }
+    return 0;
+}
+
+/* A table of words that was asked for; they stay for the whole run. */
+struct words {
+    const char *name, *table, *value;
+    struct lpo_map *map;
+    struct words *next;
+};
+
+static int add_word(void *ctx, const char *value, const char *word, size_t len, struct lpo_err *err)
+{
+    struct words *w = ctx;
+
+    (void)err;
+    if (!w->value || strcmp(w->value, value) == 0)
+        *lpo_map_put(w->map, word, len, NULL) = (uintptr_t)value;
+    return 0;
+}
+
+const struct lpo_map *lpo_rules_words(const char *name, const char *table, const char *value)
+{
+    static struct words *made;
+    const struct lpo_node *file = lpo_rules(name);
+    struct lpo_err err = { 0 };
+    struct words *w;
+
+    pthread_mutex_lock(&lock);
+    for (w = made; w; w = w->next)
+        if (lpo_streq(w->name, name) && lpo_streq(w->table, table) && lpo_streq(w->value, value))
+            break;
+    if (!w) {
+        w = lpo_xmalloc(sizeof *w);
+        *w = (struct words){ name, table, value, lpo_map_create(), made };
+        if (lpo_rules_each(file, table, add_word, w, &err) < 0)
+            abort(); /* a test reads them all */
+        made = w;
+    }
+    pthread_mutex_unlock(&lock);
+    return w->map;
+}
+
+const char *lpo_rules_value(const struct lpo_map *words, const char *word, size_t len)
+{
+    const uint64_t *value = lpo_map_find(words, word, len);
+
+    return value ? (const char *)(uintptr_t)*value : NULL;
+}
