@@ -6,7 +6,7 @@
 #   make check    format, static analysis, both compilers
 #   make bench    timings as ratios              make fuzz     every fuzz target for a minute
 #   make torture  kills, faults, mutants: long   make coverage how much the tests reach
-#   make stage1-run, make stage2-profile: old names of two ways to run; ARGS='run.repeats=5 …'
+#   make stage1-run, make stage2-profile, make stage-all-run: old names of three ways to run; ARGS='run.repeats=5 …'
 #   make install  PREFIX=/usr/local DESTDIR=     make tags     git tags of the versions in CHANGELOG.md
 #   make deb      a Debian package in dist/      make dist     a tarball for glibc 2.28+ in dist/
 #   make image    an OCI image in dist/
@@ -15,7 +15,7 @@ BUILD  ?= build
 SAN    ?= build-san
 .DEFAULT_GOAL := build
 
-.PHONY: stage1-run stage2-profile build setup deps run quick test nightly torture bench fuzz check coverage install clean portable deb dist image tags
+.PHONY: stage1-run stage2-profile stage-all-run build setup deps run quick test nightly torture bench fuzz check coverage install clean portable deb dist image tags
 
 # Says what is missing; `make deps` installs it, and so do `make run`, `make test` and `make nightly`.
 setup:
@@ -40,12 +40,15 @@ run: QUIET = >/dev/null
 run: build
 	@$(BUILD)/lpo run
 
-stage1-run stage2-profile: QUIET = >/dev/null
+stage1-run stage2-profile stage-all-run: QUIET = >/dev/null
 stage1-run: build
 	@$(BUILD)/lpo run --config-name llm_profile_runner $(ARGS)
 
 stage2-profile: build
 	@$(BUILD)/lpo run --config-name deep_profile_runner $(ARGS)
+
+stage-all-run: build
+	@$(BUILD)/lpo run pipeline.nsys.enable=true $(ARGS)
 
 quick: build
 	@scripts/test.sh $(BUILD) --suite quick

@@ -116,8 +116,7 @@ static int read_options(const struct lpo_args *args, struct lpo_needs_options *o
 static int find_hardware(struct lpo_app *app, const char *name, struct lpo_hardware *hw,
                          struct lpo_err *err)
 {
-    const char *const *dirs =
-        (const char *const *)lpo_run_install_config_dirs(app->arena, NULL, "config");
+    const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(app->arena);
 
     return lpo_gpu_hardware_find(app->arena, dirs, name, hw, err);
 }

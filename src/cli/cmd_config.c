@@ -187,18 +187,20 @@ static int config_run(struct lpo_app *app, const struct lpo_args *args, struct l
         return explain(app, text, err);
     if (lpo_cli_args_has(args, "schema"))
         return print_schema(app);
-    rc = lpo_cli_job_config(app, args, all_words(app, args), false, &c, err);
+    rc = lpo_cli_job_config_shown(app, args, all_words(app, args), &c, err);
     if (rc < 0)
         return rc;
     if (lpo_cli_args_has(args, "info"))
         return print_info(app, args, &c, err);
     rc = print_config(app, args, &c, err);
+    if (rc == 0 && !app->config_is_ours && lpo_cli_args_has(args, "strict"))
+        rc = lpo_cli_job_config(app, args, all_words(app, args), false, &c, err);
     if (rc < 0 || !app->config_is_ours)
         return rc;
     /* print first: people look at the config to find out why a run refuses it */
     fflush(app->out);
     rc = lpo_compose_resolve(&c, err);
-    return rc < 0 ? rc : lpo_settings_schema_check(app->arena, c.root, err);
+    return rc < 0 ? rc : lpo_cli_job_check(app, args, c.root, true, err);
 }
 
 static const struct lpo_option options[] = {

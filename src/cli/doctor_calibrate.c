@@ -53,8 +53,7 @@ static void print_text(struct lpo_app *app, const struct lpo_calibration *c,
 
 int lpo_cli_doctor_calibrate(struct lpo_app *app, bool json, struct lpo_err *err)
 {
-    const char *const *dirs =
-        (const char *const *)lpo_run_install_config_dirs(app->arena, NULL, "config");
+    const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(app->arena);
     const char *home = lpo_run_install_user_dir(app->arena), *path = NULL;
     struct lpo_calibration c;
     struct lpo_hardware entry;

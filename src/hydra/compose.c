@@ -160,9 +160,21 @@ static struct lpo_node *wrap(struct lpo_arena *a, const char *package, struct lp
     return config;
 }
 
-static int merge_row(struct lpo_composed *c, struct lpo_node *root,
+/* Older keys are moved in each file by itself, so that the order of the files still decides. */
+static struct lpo_node *place_file(struct lpo_composed *c, const struct lpo_spelling *spellings,
+                                   const struct lpo_default_row *row, struct lpo_node *config)
+{
+    if (!spellings)
+        return wrap(c->arena, row->package, config);
+    config = wrap(c->arena, row->package, lpo_node_clone(c->arena, config));
+    lpo_spelling_move(c->arena, spellings, config, c->warnings);
+    return config;
+}
+
+static int merge_row(struct lpo_composed *c, const struct lpo_spelling *spellings,
                      const struct lpo_default_row *row, struct lpo_err *err)
 {
+    struct lpo_node *root = c->root;
     struct lpo_interp_scope scope = scope_of(c);
     struct lpo_spot at = { .node = root };
     struct lpo_loaded *l;
@@ -171,7 +183,7 @@ static int merge_row(struct lpo_composed *c, struct lpo_node *root,
 
     if (rc < 0 || !l)
         return rc;
-    config = wrap(c->arena, row->package, l->config);
+    config = place_file(c, spellings, row, l->config);
     path = lpo_node_at(config, "hydra.searchpath");
     if (!row->primary && strcmp(row->config, "hydra/config") != 0 && path &&
         path->kind != LPO_NODE_NULL)
@@ -184,6 +196,47 @@ static int merge_row(struct lpo_composed *c, struct lpo_node *root,
         rc = lpo_hydra_check(c->arena, lpo_node_get(root, "hydra"), true, err);
     if (rc < 0)
         return lpo_ctx(err, "In '%s' (%s): cannot be merged", row->config, l->file);
+    return 0;
+}
+
+/* "runner.nsys" of a file in runner/ is "nsys", as if the file stood beside the primary one. */
+static const char *without_folder(const char *package, const char *config)
+{
+    size_t len = strcspn(config, "/");
+
+    if (strncmp(package, config, len) != 0 || (package[len] != '.' && package[len]))
+        return package;
+    return package + len + (package[len] == '.');
+}
+
+/* A second config of the same kind: what it lists comes before everything, since the first one
+ * and the command line choose after it, and what it says itself comes last. */
+static int add_second(struct lpo_composed *c, const struct lpo_interp_scope *scope,
+                      const char *config, struct lpo_err *err)
+{
+    struct lpo_defaults more = { 0 }, *all = &c->defaults;
+    struct lpo_choices none;
+    struct lpo_default_row *rows;
+    size_t n = 0;
+
+    if (lpo_defaults_choices_init(&none, c->arena, c->repo, NULL, 0, err) < 0 ||
+        lpo_defaults_list(scope, c->repo, config, &none, false, &more, err) < 0)
+        return err->code;
+    rows = lpo_arena_array(c->arena, all->count + more.count, sizeof *rows);
+    for (int last = 0; last < 2; last++) {
+        for (size_t i = 0; i < more.count; i++) {
+            struct lpo_default_row *row = &more.rows[i];
+
+            if (lpo_str_starts(row->config, "hydra/") || row->primary != last)
+                continue;
+            row->package = without_folder(row->package, config);
+            rows[n++] = *row;
+        }
+        for (size_t i = 0; !last && i < all->count; i++)
+            rows[n++] = all->rows[i];
+    }
+    all->rows = rows;
+    all->count = n;
     return 0;
 }
 
@@ -228,23 +281,6 @@ static int apply_overrides(struct lpo_composed *c, struct lpo_node *root,
 
 /* Keys that no config states get their defaults. Before overrides are applied: `key=value` finds
  * the key then, and `+key=value` is still right, since for the user it was not there. */
-static void fill(struct lpo_arena *a, struct lpo_node *into, const struct lpo_node *from)
-{
-    for (size_t i = 0; i < from->npairs; i++) {
-        const char *key = from->pairs[i].key->text;
-        struct lpo_node *value = from->pairs[i].value, *there = lpo_node_get(into, key);
-
-        if (!there && value->kind == LPO_NODE_MAP) {
-            there = lpo_node_map(a);
-            lpo_node_set(a, into, key, there);
-        }
-        if (!there)
-            lpo_node_set(a, into, key, value);
-        else if (there->kind == LPO_NODE_MAP && value->kind == LPO_NODE_MAP)
-            fill(a, there, value);
-    }
-}
-
 static void fill_defaults(struct lpo_composed *c, struct lpo_override *overrides, size_t count,
                           const struct lpo_node *defaults)
 {
@@ -255,7 +291,7 @@ static void fill_defaults(struct lpo_composed *c, struct lpo_override *overrides
             !lpo_node_at(c->root, ov->key))
             ov->type = LPO_OV_FORCE_ADD;
     }
-    fill(c->arena, c->root, defaults);
+    lpo_merge_missing(c->arena, c->root, defaults);
 }
 
 static int finish(struct lpo_composed *c, const struct lpo_compose_in *in, const char *config_name,
@@ -352,11 +388,13 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
     if (rc == 0)
         rc = lpo_defaults_list(&scope, out->repo, config, &choices, in->multirun, &out->defaults,
                                err);
+    if (rc == 0 && in->second)
+        rc = add_second(out, &scope, in->second, err);
     for (size_t i = 0; rc == 0 && i < out->defaults.count; i++)
-        rc = merge_row(out, out->root, &out->defaults.rows[i], err);
+        rc = merge_row(out, in->spellings, &out->defaults.rows[i], err);
     if (rc == 0 && in->unlisted)
-        rc = lpo_unlisted_place(out, in->unlisted, config, err);
-    if (rc == 0 && in->spellings)
+        rc = lpo_unlisted_place(out, &scope, in->unlisted, config, err);
+    if (rc == 0 && in->spellings) /* what was placed may have old keys too */
         lpo_spelling_move(a, in->spellings, out->root, out->warnings);
     if (rc == 0 && in->defaults)
         fill_defaults(out, overrides, noverrides, in->defaults);

@@ -27,22 +27,33 @@ struct lpo_repo;
 
 /* An older name of a key, and its name now; what is below the old path moves with it. */
 struct lpo_spelling {
-    const char *old, *now; /* NULL ends the table */
+    const char *old, *now; /* NULL ends the table; an empty `now`: the key is dropped */
+    bool not_map;          /* only where the value is not a map: today's key of that name is one */
 };
+
+/* The path a key has today; the same pointer when it is not an old one. */
+const char *lpo_spelling_path(struct lpo_arena *a, const struct lpo_spelling *table,
+                              const char *path);
 
 /* A group that a primary config need not list. Where the defaults list has it, group=option works
  * as always; where not, the content of the chosen file is placed at the group's own package.
  * `option` chooses when no override does; NULL: nothing is placed then. */
 struct lpo_unlisted {
-    const char *group; /* NULL ends the table */
+    const char *group;   /* NULL ends the table */
+    const char *package; /* NULL: the group's own; else the override has to name it */
+    const char *key;     /* a config that has this key needs no option; NULL: the package */
     const char *(*option)(const struct lpo_node *root);
+    /* Where it is listed and no override chooses: another option than the listed one, or NULL. */
+    const char *(*instead)(const struct lpo_node *root);
+    bool merge; /* over what is there, instead of in its place */
 };
 
 struct lpo_compose_in {
     const char *const *dirs; /* search path, NULL-terminated; the first must exist */
     size_t
         own; /* folders of `dirs` before the shipped ones, which stand behind; 0: all are alike */
-    const char *config_name;              /* NULL: "config" */
+    const char *config_name; /* NULL: "config" */
+    const char *second;      /* a config laid over that one, as if it stood beside it; NULL: none */
     const char *const *overrides;         /* NULL-terminated; NULL: none */
     const char *job_name;                 /* NULL: "lpo" */
     const char *cwd;                      /* hydra.runtime.cwd; NULL: the working folder */

@@ -215,3 +215,20 @@ int lpo_merge_update(struct lpo_interp_scope *s, struct lpo_node *root, const ch
     *slot = lpo_node_clone(s->arena, value);
     return 0;
 }
+
+void lpo_merge_missing(struct lpo_arena *a, struct lpo_node *into, const struct lpo_node *from)
+{
+    for (size_t i = 0; i < from->npairs; i++) {
+        struct lpo_node *key = from->pairs[i].key, *value = from->pairs[i].value;
+        struct lpo_node *there = lpo_node_get_key(into, key);
+
+        if (!there && value->kind == LPO_NODE_MAP) {
+            there = lpo_node_map(a);
+            lpo_node_set_key(a, into, key, there);
+        }
+        if (!there)
+            lpo_node_set_key(a, into, key, value);
+        else if (there->kind == LPO_NODE_MAP && value->kind == LPO_NODE_MAP)
+            lpo_merge_missing(a, there, value);
+    }
+}

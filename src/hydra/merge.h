@@ -17,6 +17,10 @@ struct lpo_spot;
 int lpo_merge(struct lpo_interp_scope *s, const struct lpo_spot *dest, const struct lpo_node *src,
               bool closed, struct lpo_err *err);
 
+/* Adds the keys of `from` that the map does not have, at every level. */
+struct lpo_arena;
+void lpo_merge_missing(struct lpo_arena *a, struct lpo_node *into, const struct lpo_node *from);
+
 /* Sets the value at a dotted path below root; maps and lists are merged into what is there. With
  * `force`, what is missing on the way is made; without, a new key is LPO_E_NOTFOUND. */
 int lpo_merge_update(struct lpo_interp_scope *s, struct lpo_node *root, const char *path,

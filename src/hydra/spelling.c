@@ -16,7 +16,8 @@ const char *lpo_spelling_path(struct lpo_arena *a, const struct lpo_spelling *ta
 
         for (; row->old; row++) {
             len = strlen(row->old);
-            if (strncmp(path, row->old, len) == 0 && (path[len] == '\0' || path[len] == '.'))
+            if (*row->now && !row->not_map && strncmp(path, row->old, len) == 0 &&
+                (path[len] == '\0' || path[len] == '.'))
                 break;
         }
         if (!row->old)
@@ -29,7 +30,8 @@ const char *lpo_spelling_path(struct lpo_arena *a, const struct lpo_spelling *ta
 static void advise(struct lpo_arena *a, struct lpo_node *warnings, const char *old, const char *now)
 {
     const char *text =
-        lpo_arena_printf(a, "'%s' is deprecated; it is '%s' now and works as that", old, now);
+        *now ? lpo_arena_printf(a, "'%s' is deprecated; it is '%s' now and works as that", old, now)
+             : lpo_arena_printf(a, "'%s' is deprecated and does nothing any more", old);
 
     for (size_t i = 0; i < warnings->count; i++)
         if (lpo_node_is_text(warnings->items[i], text))
@@ -70,38 +72,121 @@ static void place(struct lpo_arena *a, const struct lpo_spelling *table, struct 
     path = lpo_spelling_path(a, table, path);
     in = holder(a, root, path, true, &last);
     there = lpo_node_get(in, last);
-    if (value->kind == LPO_NODE_MAP && there && there->kind == LPO_NODE_MAP) {
-        for (size_t i = 0; i < value->npairs; i++)
-            if (value->pairs[i].key->kind == LPO_NODE_STRING)
-                place(a, table, root, lpo_arena_printf(a, "%s.%s", path, value->pairs[i].key->text),
-                      value->pairs[i].value);
+    if (value->kind != LPO_NODE_MAP) {
+        lpo_node_set(a, in, last, value);
         return;
     }
-    lpo_node_set(a, in, last, value);
+    if (!there || there->kind != LPO_NODE_MAP) {
+        there = lpo_node_map(a);
+        there->where = value->where;
+        lpo_node_set(a, in, last, there);
+    }
+    for (size_t i = 0; i < value->npairs; i++)
+        if (value->pairs[i].key->kind == LPO_NODE_STRING)
+            place(a, table, root, lpo_arena_printf(a, "%s.%s", path, value->pairs[i].key->text),
+                  value->pairs[i].value);
+        else
+            lpo_node_set_key(a, there, value->pairs[i].key, value->pairs[i].value);
+}
+
+/* "${device}" is "${run.device}" now. NULL: nothing in the text is old. */
+static const char *today_text(struct lpo_arena *a, const struct lpo_spelling *table,
+                              const char *text)
+{
+    LPO_STR out = { 0 };
+    const char *at = text, *brace;
+    bool changed = false;
+
+    while ((brace = strstr(at, "${"))) {
+        const char *key = brace + 2;
+        size_t len = strcspn(key, "}:$,");
+        const char *path = lpo_arena_strndup(a, key, len), *now = path;
+
+        if (key[len] == '}')
+            now = lpo_spelling_path(a, table, path);
+        changed = changed || now != path;
+        lpo_str_addn(&out, at, (size_t)(key - at));
+        lpo_str_add(&out, now);
+        at = key + len;
+    }
+    lpo_str_add(&out, at);
+    return changed ? lpo_arena_strdup(a, lpo_str_text(&out)) : NULL;
+}
+
+static const char *path_below(struct lpo_arena *a, const char *path, const struct lpo_pair *pair)
+{
+    if (pair->key->kind != LPO_NODE_STRING ||
+        (pair->value->kind != LPO_NODE_MAP && !lpo_node_is_interpolation(pair->value)))
+        return "";
+    return lpo_arena_printf(a, "%s%s%s", path, *path ? "." : "", pair->key->text);
+}
+
+/* References to old keys, in every value. False: the value refers to itself now and goes; `enable:
+ * ${pipeline.torch_profiler.enabled}` says the same as no line. */
+static bool mend_references(struct lpo_arena *a, const struct lpo_spelling *table,
+                            struct lpo_node *n, const char *path)
+{
+    const char *now;
+
+    for (size_t i = 0; n->kind == LPO_NODE_LIST && i < n->count; i++)
+        mend_references(a, table, n->items[i], "");
+    for (size_t i = 0; n->kind == LPO_NODE_MAP && i < n->npairs;)
+        if (mend_references(a, table, n->pairs[i].value, path_below(a, path, &n->pairs[i])))
+            i++;
+        else
+            lpo_node_remove(n, n->pairs[i].key);
+    if (!lpo_node_is_interpolation(n) || !(now = today_text(a, table, n->text)))
+        return true;
+    n->text = now;
+    n->len = strlen(now);
+    return !*path || strcmp(now, lpo_arena_printf(a, "${%s}", path)) != 0;
+}
+
+/* The map of an old name that has nothing left in it. */
+static void remove_shell(struct lpo_arena *a, struct lpo_node *root, const char *old)
+{
+    char *path = lpo_arena_strdup(a, old);
+
+    for (char *dot; (dot = strrchr(path, '.'));) {
+        const char *last;
+        struct lpo_node *in, *shell;
+
+        *dot = '\0';
+        in = holder(a, root, path, false, &last);
+        shell = in ? lpo_node_get(in, last) : NULL;
+        if (!shell || shell->kind != LPO_NODE_MAP || shell->npairs)
+            return;
+        lpo_node_remove(in, lpo_node_string(a, last));
+    }
+}
+
+static void move_key(struct lpo_arena *a, const struct lpo_spelling *table,
+                     const struct lpo_spelling *row, struct lpo_node *root,
+                     struct lpo_node *warnings)
+{
+    const char *last;
+    struct lpo_node *in = holder(a, root, row->old, false, &last);
+    struct lpo_node *value = in ? lpo_node_get(in, last) : NULL;
+
+    if (!value || (row->not_map && value->kind == LPO_NODE_MAP))
+        return;
+    lpo_node_remove(in, lpo_node_string(a, last));
+    /* an old name that only mirrors today's key, `torch_profiler: ${pipeline.torch_profiler}`,
+     * would refer to itself */
+    if (*row->now && !lpo_node_is_text(value, lpo_arena_printf(a, "${%s}", row->now)))
+        place(a, table, root, row->now, value);
+    advise(a, warnings, row->old, row->now);
+    remove_shell(a, root, row->old);
 }
 
 void lpo_spelling_move(struct lpo_arena *a, const struct lpo_spelling *table, struct lpo_node *root,
                        struct lpo_node *warnings)
 {
-    for (const struct lpo_spelling *row = table; row->old; row++) {
-        const char *last;
-        struct lpo_node *in = holder(a, root, row->old, false, &last), *value;
-
-        value = in ? lpo_node_get(in, last) : NULL;
-        if (!value || value == root)
-            continue;
-        lpo_node_remove(in, lpo_node_string(a, last));
-        /* an old name that only mirrors today's key, `torch_profiler: ${pipeline.torch_profiler}`,
-         * would refer to itself */
-        if (!lpo_node_is_text(value, lpo_arena_printf(a, "${%s}", row->now)))
-            place(a, table, root, row->now, value);
-        advise(a, warnings, row->old, row->now);
-        if (in != root && in->npairs == 0 && strchr(row->old, '.') == strrchr(row->old, '.')) {
-            char *head = lpo_arena_strndup(a, row->old, strcspn(row->old, "."));
-
-            lpo_node_remove(root, lpo_node_string(a, head)); /* the empty shell of an old name */
-        }
-    }
+    for (const struct lpo_spelling *row = table; row->old; row++)
+        if (!strchr(row->old, '='))
+            move_key(a, table, row, root, warnings);
+    if (root->kind == LPO_NODE_MAP)
+        mend_references(a, table, root, "");
 }
 
 /* A row with a '=' is a whole override, whatever `+` stands before it. */

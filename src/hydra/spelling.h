@@ -12,10 +12,6 @@ struct lpo_node;
 struct lpo_override;
 struct lpo_spelling;
 
-/* The path a key has today; the same pointer when it is not an old one. */
-const char *lpo_spelling_path(struct lpo_arena *a, const struct lpo_spelling *table,
-                              const char *path);
-
 /* Moves old keys of a config to where they are now. */
 void lpo_spelling_move(struct lpo_arena *a, const struct lpo_spelling *table, struct lpo_node *root,
                        struct lpo_node *warnings);

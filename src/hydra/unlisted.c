@@ -7,6 +7,8 @@
 #include "hydra/compose.h"
 #include "hydra/defaults/entry.h"
 #include "hydra/defaults/repo.h"
+#include "hydra/interp/interp.h"
+#include "hydra/merge.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -34,9 +36,9 @@ static bool lists(struct lpo_composed *c, const char *config, const char *group,
 }
 
 /* "dataset/sampling" is placed at dataset.sampling. */
-static const char *package_of(struct lpo_arena *a, const char *group)
+static const char *package_of(struct lpo_arena *a, const struct lpo_unlisted *row)
 {
-    char *package = lpo_arena_strdup(a, group);
+    char *package = lpo_arena_strdup(a, row->package ? row->package : row->group);
 
     for (char *p = package; (p = strchr(p, '/'));)
         *p = '.';
@@ -44,20 +46,23 @@ static const char *package_of(struct lpo_arena *a, const char *group)
 }
 
 /* group=option or group@its.own.package=option, with any number of `+`. */
-static bool chooses(struct lpo_arena *a, const struct lpo_override *ov, const char *group)
+static bool chooses(struct lpo_arena *a, const struct lpo_override *ov,
+                    const struct lpo_unlisted *row)
 {
-    return strcmp(ov->key, group) == 0 && ov->type != LPO_OV_DEL && ov->value &&
-           ov->value->kind == LPO_NODE_STRING &&
-           (!ov->package || strcmp(ov->package, package_of(a, group)) == 0);
+    if (strcmp(ov->key, row->group) != 0 || ov->type == LPO_OV_DEL || !ov->value ||
+        ov->value->kind != LPO_NODE_STRING)
+        return false;
+    return ov->package ? strcmp(ov->package, package_of(a, row)) == 0 : !row->package;
 }
 
-static void advise(struct lpo_composed *c, const struct lpo_override *ov)
+static void advise(struct lpo_composed *c, const struct lpo_unlisted *row,
+                   const struct lpo_override *ov)
 {
     const char *text =
         lpo_arena_printf(c->arena, "'%s' is deprecated; it is '%s=%s' now and works as that",
                          ov->text, ov->key, ov->value->text);
 
-    if (ov->package)
+    if (ov->package && !row->package)
         lpo_node_push(c->arena, c->warnings, lpo_node_string(c->arena, text));
 }
 
@@ -71,14 +76,14 @@ void lpo_unlisted_take(struct lpo_composed *c, const struct lpo_unlisted *table,
         struct lpo_override *ov = &c->overrides[i];
         const struct lpo_unlisted *row = table;
 
-        while (row->group && !chooses(c->arena, ov, row->group))
+        while (row->group && !chooses(c->arena, ov, row))
             row++;
         if (row->group)
-            advise(c, ov);
+            advise(c, row, ov);
         if (row->group && !lists(c, config, row->group, 0))
             continue;
         kept[n] = *ov;
-        if (row->group && ov->package) {
+        if (row->group && ov->package && !row->package) {
             kept[n].package = NULL;
             kept[n].type = LPO_OV_CHANGE;
         }
@@ -89,10 +94,10 @@ void lpo_unlisted_take(struct lpo_composed *c, const struct lpo_unlisted *table,
 }
 
 /* The last override wins, as with any key. */
-static const char *chosen(struct lpo_composed *c, const char *group)
+static const char *chosen(struct lpo_composed *c, const struct lpo_unlisted *row)
 {
     for (size_t i = c->noverrides; i-- > 0;)
-        if (chooses(c->arena, &c->overrides[i], group))
+        if (chooses(c->arena, &c->overrides[i], row))
             return c->overrides[i].value->text;
     return NULL;
 }
@@ -102,7 +107,7 @@ static const char *usual(struct lpo_composed *c, const struct lpo_unlisted *row)
 {
     const char *option;
 
-    if (!row->option || lpo_node_at(c->root, package_of(c->arena, row->group)))
+    if (!row->option || lpo_node_at(c->root, row->key ? row->key : package_of(c->arena, row)))
         return NULL;
     option = row->option(c->root);
     return lpo_defaults_repo_has_config(c->repo,
@@ -111,10 +116,13 @@ static const char *usual(struct lpo_composed *c, const struct lpo_unlisted *row)
                : NULL;
 }
 
-static void place(struct lpo_composed *c, const char *package, struct lpo_node *content)
+static int place(struct lpo_composed *c, struct lpo_interp_scope *scope,
+                 const struct lpo_unlisted *row, struct lpo_node *content, bool under,
+                 struct lpo_err *err)
 {
+    const char *package = package_of(c->arena, row), *dot;
     struct lpo_node *in = c->root;
-    const char *dot;
+    struct lpo_spot at;
 
     for (; (dot = strchr(package, '.')); package = dot + 1) {
         char *key = lpo_arena_strndup(c->arena, package, (size_t)(dot - package));
@@ -123,21 +131,30 @@ static void place(struct lpo_composed *c, const char *package, struct lpo_node *
             lpo_node_set(c->arena, in, key, lpo_node_map(c->arena));
         in = lpo_node_get(in, key);
     }
+    at = (struct lpo_spot){ .node = lpo_node_get(in, package) };
+    if (row->merge && at.node && at.node->kind == LPO_NODE_MAP)
+        return lpo_merge(scope, &at, content, false, err);
+    if (under && at.node && at.node->kind == LPO_NODE_MAP) {
+        lpo_merge_missing(c->arena, at.node, content);
+        return 0;
+    }
     lpo_node_set(c->arena, in, package, lpo_node_clone(c->arena, content));
+    return 0;
 }
 
-int lpo_unlisted_place(struct lpo_composed *c, const struct lpo_unlisted *table, const char *config,
-                       struct lpo_err *err)
+int lpo_unlisted_place(struct lpo_composed *c, struct lpo_interp_scope *scope,
+                       const struct lpo_unlisted *table, const char *config, struct lpo_err *err)
 {
     for (const struct lpo_unlisted *row = table; row->group; row++) {
-        const char *option;
+        bool listed = lists(c, config, row->group, 0);
+        const char *given = chosen(c, row), *option = listed ? NULL : given;
         struct lpo_loaded *l = NULL;
         int rc;
 
-        if (lists(c, config, row->group, 0))
-            continue;
-        option = chosen(c, row->group);
-        option = option ? option : usual(c, row);
+        if (listed && !given && row->instead)
+            option = row->instead(c->root);
+        if (!listed && !given)
+            option = usual(c, row);
         if (!option)
             continue;
         rc = lpo_defaults_repo_load(
@@ -146,7 +163,8 @@ int lpo_unlisted_place(struct lpo_composed *c, const struct lpo_unlisted *table,
             return rc;
         if (!l)
             return lpo_fail(err, LPO_E_CONFIG, "Could not find '%s/%s'", row->group, option);
-        place(c, package_of(c->arena, row->group), l->config);
+        if (place(c, scope, row, l->config, !listed && !given, err) < 0)
+            return err->code;
     }
     return 0;
 }

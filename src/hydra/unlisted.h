@@ -9,6 +9,7 @@
 
 struct lpo_composed;
 struct lpo_err;
+struct lpo_interp_scope;
 struct lpo_override;
 struct lpo_unlisted;
 
@@ -17,5 +18,5 @@ struct lpo_unlisted;
 void lpo_unlisted_take(struct lpo_composed *c, const struct lpo_unlisted *table, const char *config,
                        struct lpo_override **overrides, size_t *count);
 /* Places the content of groups that are not listed. After the defaults list is merged. */
-int lpo_unlisted_place(struct lpo_composed *c, const struct lpo_unlisted *table, const char *config,
-                       struct lpo_err *err);
+int lpo_unlisted_place(struct lpo_composed *c, struct lpo_interp_scope *scope,
+                       const struct lpo_unlisted *table, const char *config, struct lpo_err *err);

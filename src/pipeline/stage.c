@@ -48,6 +48,8 @@ int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps 
         .profiled = opts->profiled,
         .most_tokens = opts->most_tokens,
         .predictions = opts->predictions,
+        .own_warmup = opts->own_warmup,
+        .warmup = opts->warmup,
         .light = ctx->light,
         /* not in the folder of one kernel (lpo kernels), which has no folder for the workload */
         .tell_settings = strcmp(ctx->workload_dir, ctx->dir) != 0,

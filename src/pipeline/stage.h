@@ -125,6 +125,8 @@ struct lpo_workload_opts {
     bool profiled; /* run.representative_max_new_tokens applies */
     bool predictions;
     int64_t most_tokens; /* fewer than the other stages generate; 0: as many */
+    bool own_warmup;     /* `warmup` repeats, not run.warmup */
+    int64_t warmup;
 };
 int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
                                     const char *label, const struct lpo_workload_opts *opts,

@@ -21,7 +21,7 @@ int lpo_run_hardware_find(struct lpo_arena *a, const struct lpo_node *config, co
                           struct lpo_hardware *out, struct lpo_err *err)
 {
     const char *device = lpo_settings_text(config, "run.device");
-    const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(a, NULL, "config");
+    const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(a);
 
     if (strcmp(name, "auto") == 0)
         name = strcmp(device, "cpu") == 0 ? "cpu" : "this";

@@ -49,19 +49,13 @@ const char *lpo_run_install_user_dir(struct lpo_arena *a)
     return home && *home ? lpo_path_join(a, home, ".config/llm-perf-opt") : NULL;
 }
 
-const char **lpo_run_install_config_dirs(struct lpo_arena *a, const char *given,
-                                         const char *config_name)
+const char **lpo_run_install_config_dirs(struct lpo_arena *a)
 {
-    const char **dirs = lpo_arena_array(a, 5, sizeof *dirs);
+    const char **dirs = lpo_arena_array(a, 4, sizeof *dirs);
     const char *others[] = { getenv("LPO_CONFIG_DIR"), lpo_run_install_user_dir(a),
                              lpo_run_install_find(a, "conf") };
     size_t n = 0;
 
-    if (given) {
-        dirs[n++] = given;
-        if (lpo_path_exists(lpo_arena_printf(a, "%s/%s.yaml", given, config_name)))
-            return dirs;
-    }
     for (size_t i = 0; i < 3; i++)
         if (others[i] && *others[i] && lpo_path_is_dir(others[i]))
             dirs[n++] = others[i];

@@ -12,11 +12,9 @@ struct lpo_arena;
 /* "liblpo-collect.so", "toy_llm", "hf_generate.py", "conf": the absolute path, or NULL. */
 const char *lpo_run_install_find(struct lpo_arena *a, const char *name);
 
-/* Config folders, first found wins: `given` (--config-dir), $LPO_CONFIG_DIR, the user's own
- * folder (~/.config/llm-perf-opt), the shipped tree. NULL-terminated. A `given` folder that holds
- * its own `config_name`.yaml is complete: then it stands alone. */
-const char **lpo_run_install_config_dirs(struct lpo_arena *a, const char *given,
-                                         const char *config_name);
+/* Config folders, first found wins: $LPO_CONFIG_DIR, the user's own folder
+ * (~/.config/llm-perf-opt), the shipped tree. NULL-terminated. */
+const char **lpo_run_install_config_dirs(struct lpo_arena *a);
 
 /* The user's own config folder, there or not; NULL when there is no home. */
 const char *lpo_run_install_user_dir(struct lpo_arena *a);

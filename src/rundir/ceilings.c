@@ -73,8 +73,7 @@ static bool of_trace(const struct lpo_rundir *d, const struct lpo_trace *t, cons
 int lpo_rundir_hardware(const struct lpo_rundir *d, const struct lpo_source *s,
                         const struct lpo_hardware **out, struct lpo_err *err)
 {
-    const char *const *dirs =
-        (const char *const *)lpo_run_install_config_dirs(d->arena, NULL, "config");
+    const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(d->arena);
     struct lpo_hardware *hw = NULL;
 
     *out = NULL;

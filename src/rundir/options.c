@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
+#include "run/workload/workload.h"
 #include "rundir/private.h"
 #include "settings/schema.h"
 #include "settings/settings.h"
@@ -65,7 +66,7 @@ static int apply_overrides(struct lpo_rundir *d, struct lpo_node *config,
         if (parse_override(d->arena, *overrides, &ov, err) < 0 || resolve(d, config, &ov, err) < 0)
             return err->code;
         set_at(d->arena, alone, ov.key, ov.value);
-        if (lpo_settings_schema_check(d->arena, alone, err) < 0)
+        if (lpo_settings_schema_check(d->arena, alone, NULL, err) < 0)
             return err->code;
         set_at(d->arena, config, ov.key, ov.value);
     }
@@ -86,19 +87,6 @@ static void read_formats(struct lpo_rundir *d)
     }
 }
 
-/* The number format of the run's products. */
-static enum lpo_dtype dtype_of(const struct lpo_node *config)
-{
-    const char *kind = lpo_settings_text(config, "workload.kind");
-    const char *stated = lpo_settings_text(config, "infer.dtype");
-
-    if (stated && lpo_dtype_parse(stated) != LPO_DTYPE_NONE)
-        return lpo_dtype_parse(stated);
-    if (lpo_streq(kind, "hf"))
-        return lpo_dtype_parse(lpo_settings_text(config, "workload.hf.dtype"));
-    return lpo_streq(kind, "toy") ? lpo_dtype_parse("fp32") : LPO_DTYPE_NONE; /* workloads/toy */
-}
-
 /* What the run did, as far as its config says. The config of another version's run folder may
  * hold any number. */
 static void read_facts(struct lpo_rundir *d)
@@ -106,7 +94,7 @@ static void read_facts(struct lpo_rundir *d)
     int64_t tokens = lpo_settings_int(d->config, "infer.max_new_tokens");
     double cv = lpo_settings_real(d->config, "run.max_cv");
 
-    d->dtype = dtype_of(d->config);
+    d->dtype = lpo_workload_dtype(d->config);
     d->decode_steps = tokens > 1 ? (uint64_t)tokens - 1 : 0; /* prefill makes the first token */
     d->max_cv = isfinite(cv) && cv >= 0 ? cv : lpo_settings_real(NULL, "run.max_cv");
     lpo_rundir_mappings_read(d->arena, d->config, &d->mappings);

@@ -221,31 +221,41 @@ static const char *suggest(struct lpo_arena *a, const char *parent, const char *
     return NULL;
 }
 
-static int unknown_key(struct lpo_arena *a, const char *parent, const struct lpo_node *key,
-                       const struct lpo_node *value, struct lpo_err *err)
+/* Where a config is checked: an unknown key is an error where nobody takes the warnings. */
+struct check {
+    struct lpo_arena *arena;
+    struct lpo_node *warnings;
+    struct lpo_err *err;
+};
+
+static int unknown_key(const struct check *c, const char *parent, const struct lpo_node *key,
+                       const struct lpo_node *value)
 {
     LPO_STR name = { 0 }, s = { 0 };
     const char *near;
 
     lpo_yaml_py_add_str(&name, key);
-    near = suggest(a, parent, lpo_str_text(&name));
+    near = suggest(c->arena, parent, lpo_str_text(&name));
     lpo_str_addf(&s, "unknown key '%s%s%s'", parent, *parent ? "." : "", lpo_str_text(&name));
     add_place(&s, key->where.file ? key : value);
     if (near)
         lpo_str_addf(&s, "; did you mean '%s'?", near);
     else
         lpo_str_add(&s, "; `lpo config --schema` lists the keys");
-    return lpo_fail(err, LPO_E_CONFIG, "%s", lpo_str_text(&s));
+    if (!c->warnings)
+        return lpo_fail(c->err, LPO_E_CONFIG, "%s", lpo_str_text(&s));
+    lpo_node_push(c->arena, c->warnings, lpo_node_string(c->arena, lpo_str_text(&s)));
+    return 0;
 }
 
-static int check_value(struct lpo_arena *a, const struct lpo_schema_row *row,
-                       const struct lpo_node *n, struct lpo_err *err);
+static int check_value(const struct check *c, const struct lpo_schema_row *row,
+                       const struct lpo_node *n);
 
-static int check_map(struct lpo_arena *a, const struct lpo_schema_row *row,
-                     const struct lpo_node *n, struct lpo_err *err)
+static int check_map(const struct check *c, const struct lpo_schema_row *row,
+                     const struct lpo_node *n)
 {
     if (n->kind != LPO_NODE_MAP)
-        return wrong(row, n, "a map", err);
+        return wrong(row, n, "a map", c->err);
     for (size_t i = 0; i < n->npairs; i++) {
         const struct lpo_node *key = n->pairs[i].key;
         const struct lpo_schema_row *member = NULL;
@@ -254,19 +264,22 @@ static int check_map(struct lpo_arena *a, const struct lpo_schema_row *row,
         if (key->kind == LPO_NODE_STRING && !strchr(key->text, '.'))
             member = lpo_settings_schema_member(row, key->text);
         if (member)
-            rc = check_value(a, member, n->pairs[i].value, err);
-        else if (row->type == LPO_S_MAP ||
-                 (*row->path == '\0' && key->kind == LPO_NODE_STRING && suggest(a, "", key->text)))
-            rc = unknown_key(a, row->path, key, n->pairs[i].value, err);
+            rc = check_value(c, member, n->pairs[i].value);
+        else if (row->type == LPO_S_MAP || (*row->path == '\0' && key->kind == LPO_NODE_STRING &&
+                                            suggest(c->arena, "", key->text)))
+            rc = unknown_key(c, row->path, key, n->pairs[i].value);
         if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-static int check_value(struct lpo_arena *a, const struct lpo_schema_row *row,
-                       const struct lpo_node *n, struct lpo_err *err)
+static int check_value(const struct check *c, const struct lpo_schema_row *row,
+                       const struct lpo_node *n)
 {
+    struct lpo_arena *a = c->arena;
+    struct lpo_err *err = c->err;
+
     if (lpo_node_is_missing(n)) {
         LPO_STR s = { 0 };
 
@@ -294,7 +307,7 @@ static int check_value(struct lpo_arena *a, const struct lpo_schema_row *row,
         return check_words(a, row, n, err);
     case LPO_S_MAP:
     case LPO_S_OPEN:
-        return check_map(a, row, n, err);
+        return check_map(c, row, n);
     }
     return 0;
 }
@@ -351,9 +364,10 @@ static int check_ranks(struct lpo_arena *a, const struct lpo_node *config, struc
 }
 
 int lpo_settings_schema_check(struct lpo_arena *a, const struct lpo_node *config,
-                              struct lpo_err *err)
+                              struct lpo_node *warnings, struct lpo_err *err)
 {
-    int rc = check_value(a, lpo_settings_schema_find(""), config, err);
+    const struct check c = { a, warnings, err };
+    int rc = check_value(&c, lpo_settings_schema_find(""), config);
 
     if (rc < 0 || (rc = check_ranks(a, config, err)) < 0)
         return rc;

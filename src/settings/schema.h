@@ -48,9 +48,10 @@ const struct lpo_schema_row *lpo_settings_schema_member(const struct lpo_schema_
                                                         const char *key);
 
 /* Checks a resolved config: unknown keys, types, values, and keys that contradict each other. The
- * error says where the value was written and what is right. */
+ * error says where the value was written and what is right. Unknown keys become texts in the list
+ * `warnings`; NULL: the first is an error. */
 int lpo_settings_schema_check(struct lpo_arena *a, const struct lpo_node *config,
-                              struct lpo_err *err);
+                              struct lpo_node *warnings, struct lpo_err *err);
 
 /* The table as JSON Schema. */
 void lpo_settings_schema_write_json(struct lpo_json_writer *w);

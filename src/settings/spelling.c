@@ -43,14 +43,30 @@ static const struct lpo_spelling table_[] = {
     { "profiling.ncu", "pipeline.ncu" },
     { "nsys", "pipeline.nsys" },
     { "ncu", "pipeline.ncu" },
+    { "pipeline.nsys.capture", "pipeline.nsys.capture_range", .not_map = true },
+    { "pipeline.torch_profiler.rep_max_new_tokens", "run.representative_max_new_tokens" },
+    { "pipeline.torch_profiler.warmup_synthetic", "" }, /* each shape is warmed up as it is */
+    { "pipeline.torch_profiler.output.prediction.enable", "pipeline.torch_profiler.predictions" },
+    { "pipeline.direct_inference.output.prediction.enable",
+      "pipeline.direct_inference.predictions" },
+    { "outputs.save_predictions", "pipeline.direct_inference.predictions" },
     /* the two runners had settings of their own */
+    { "stage1_runner.disable_static", "" },
+    { "stage1_runner.analysis.static", "pipeline.static_analysis" },
     { "stage1_runner.pipeline", "pipeline" },
     { "stage2_runner.pipeline", "pipeline" },
     { "stage1_runner.repeats", "dataset.sampling.num_samples_per_epoch" },
+    { "artifacts.stage2_dir", "artifacts.runs_dir" },
     { "stage1_runner", "run" },
     { "stage2_runner", "run" },
     { "run.stage1_repeats", "dataset.sampling.num_samples_per_epoch" },
     { "run.top_n", "run.top_n_kernels" },
+    /* pages were cut up by the model's config, and prompts had another name */
+    { "model.preprocess.base_size", "infer.image_size" },
+    { "model.preprocess.image_size", "infer.crop_size" },
+    { "model.preprocess.crop_mode", "infer.crop_mode" },
+    { "infer.decoder_prompt", "infer.prompt" },
+    { "use_flash_attn", "workload.hf.flash_attention" },
     { "device", "run.device" },
     { "repeats", "run.repeats" },
     { "runners.analysis.static", "pipeline.static_analysis" },
@@ -74,12 +90,25 @@ static const char *workload_of(const struct lpo_node *root)
     return model && strcmp(model, "hf") == 0 ? "hf" : "toy";
 }
 
+/* The built-in model is what runs unless something is said; who chooses a model says something. */
+static const char *better_workload(const struct lpo_node *root)
+{
+    const char *kind = lpo_node_text_at(root, "workload.kind"), *wanted = workload_of(root);
+
+    return kind && strcmp(kind, "toy") == 0 && strcmp(wanted, "toy") != 0 ? wanted : NULL;
+}
+
 const struct lpo_unlisted *lpo_settings_unlisted(void)
 {
     static const struct lpo_unlisted groups[] = {
-        { "workload", workload_of },
-        { "dataset/sampling", NULL },
-        { NULL, NULL },
+        { "model/deepseek_ocr/arch", .package = "model" },
+        { "model/deepseek_ocr/infer", .package = "infer" },
+        { "profiling/torch", .package = "pipeline.torch_profiler", .merge = true },
+        { "profiling/nsys", .package = "pipeline.nsys", .merge = true },
+        { "profiling/ncu", .package = "pipeline.ncu", .merge = true },
+        { "workload", .key = "workload.kind", .option = workload_of, .instead = better_workload },
+        { "dataset/sampling" },
+        { NULL },
     };
 
     return groups;
@@ -105,24 +134,42 @@ static bool is_named(const char *name, const char *row)
 
 const struct lpo_old_config *lpo_settings_spelling_config(const char *name)
 {
-    static const char light[] = "torch_profiler and static_analysis on";
-    static const char deep[] = "nsys and ncu on, torch_profiler and static_analysis off";
+#define LIGHT                                                                                      \
+    "torch_profiler and static_analysis on",                                                       \
+    {                                                                                              \
+        "++pipeline.torch_profiler.enable=true", "++pipeline.static_analysis.enable=true"          \
+    }
+#define DEEP                                                                                       \
+    "nsys and ncu on, torch_profiler and static_analysis off",                                     \
+    {                                                                                              \
+        "++pipeline.nsys.enable=true", "++pipeline.ncu.enable=true",                               \
+            "++pipeline.torch_profiler.enable=false", "++pipeline.static_analysis.enable=false"    \
+    }
     static const struct lpo_old_config old[] = {
-        { "runner/default", "runner/default", "nothing changed" },
-        { "runner/stage1.default", "runner/stage1.default", light },
-        { "runner/stage1.no-static", "runner/stage1.no-static", "static_analysis off" },
-        { "runner/stage2", "runner/stage2", deep },
-        { "runner_stage1", "runner/stage1.default", light },
-        { "stage1_runner", "runner/stage1.default", light },
-        { "llm_profile", "runner/stage1.default", light },
-        { "llm_profile_runner", "runner/stage1.default", light },
-        { "runner_stage2", "runner/stage2", deep },
-        { "stage2_runner", "runner/stage2", deep },
-        { "deep_profile", "runner/stage2", deep },
-        { "deep_profile_runner", "runner/stage2", deep },
-        { "direct_inference_runner", "runner/direct_inference", "direct_inference alone on" },
-        { "profile_orchestrator", "config", "nothing changed" },
+        { "runner/default", "runner/default", "nothing changed", { NULL } },
+        { "runner/stage1.default", "runner/stage1.default", LIGHT },
+        { "runner/stage1.no-static",
+          "runner/stage1.no-static",
+          "static_analysis off",
+          { "++pipeline.torch_profiler.enable=true", "++pipeline.static_analysis.enable=false" } },
+        { "runner/stage2", "runner/stage2", DEEP },
+        { "runner_stage1", "runner/stage1.default", LIGHT },
+        { "stage1_runner", "runner/stage1.default", LIGHT },
+        { "llm_profile", "runner/stage1.default", LIGHT },
+        { "llm_profile_runner", "runner/stage1.default", LIGHT },
+        { "runner_stage2", "runner/stage2", DEEP },
+        { "stage2_runner", "runner/stage2", DEEP },
+        { "deep_profile", "runner/stage2", DEEP },
+        { "deep_profile_runner", "runner/stage2", DEEP },
+        { "direct_inference_runner",
+          "runner/direct_inference",
+          "direct_inference alone on",
+          { "++pipeline.direct_inference.enable=true", "++pipeline.static_analysis.enable=false",
+            "++pipeline.native.enable=false", "++pipeline.torch_profiler.enable=false" } },
+        { "profile_orchestrator", "config", "nothing changed", { NULL } },
     };
+#undef LIGHT
+#undef DEEP
 
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
         if (is_named(name, old[i].name))

@@ -12,9 +12,11 @@ const struct lpo_spelling *lpo_settings_spellings(void);
 /* For lpo_compose_in.unlisted: groups that configs of the older system do not list. */
 const struct lpo_unlisted *lpo_settings_unlisted(void);
 
-/* An old name of the primary config: the file that stands for it, and what that switches. */
+/* An old name of the primary config: the file that stands for it, and what that switches, in words
+ * and as the overrides that do the same to a tree of the user's own. */
 struct lpo_old_config {
     const char *name, *file, *stages;
+    const char *overrides[5];
 };
 
 /* NULL when it is not an old name. */

@@ -8,8 +8,14 @@
 #include "util/str.h"
 
 static const struct lpo_spelling table[] = {
-    { "stage.old", "stage.new" }, { "top.deep.key", "stage.key" }, { "head", "stage" },
-    { "first", "second" },        { "second", "third" },           { NULL, NULL },
+    { "stage.old", "stage.new" },
+    { "top.deep.key", "stage.key" },
+    { "head", "stage" },
+    { "first", "second" },
+    { "second", "third" },
+    { "gone", "" },
+    { "either", "was", .not_map = true },
+    { NULL, NULL },
 };
 
 static const struct path_case {
@@ -39,7 +45,16 @@ static const struct move_case {
     { "nothing old", "stage: {new: 1}\n", "stage:\n  new: 1\n", 0 },
     { "one key", "stage: {old: 1}\n", "stage:\n  new: 1\n", 1 },
     { "a map that is made", "top: {deep: {key: 1}, rest: 2}\n",
-      "top:\n  deep: {}\n  rest: 2\nstage:\n  key: 1\n", 1 },
+      "top:\n  rest: 2\nstage:\n  key: 1\n", 1 },
+    { "a reference to an old key", "a: ${stage.old}\nb: ['${head.key} and ${stage.key}']\n",
+      "a: ${stage.new}\nb:\n- ${stage.key} and ${stage.key}\n", 0 },
+    { "what refers to itself then goes", "stage: {new: '${stage.old}', key: 1}\n",
+      "stage:\n  key: 1\n", 0 },
+    { "a key that is gone", "gone: 1\nkey: 2\n", "key: 2\n", 1 },
+    { "old keys in a map that moves", "head: {old: 1, rest: {x: 2}}\n",
+      "stage:\n  new: 1\n  rest:\n    x: 2\n", 1 },
+    { "only what is not a map", "either: 1\n", "was: 1\n", 1 },
+    { "a map of that name stays", "either: {a: 1}\n", "either:\n  a: 1\n", 0 },
     { "a head over what is there", "stage: {a: 1, b: 2}\nhead: {b: 3, old: 4}\n",
       "stage:\n  a: 1\n  b: 3\n  new: 4\n", 1 },
 };

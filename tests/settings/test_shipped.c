@@ -194,7 +194,7 @@ static int compose(struct lpo_arena *a, const char *first, const char *const *ov
     rc = lpo_compose(a, &in, c, err);
     if (rc == 0)
         rc = lpo_compose_resolve(c, err);
-    return rc < 0 ? rc : lpo_settings_schema_check(a, c->root, err);
+    return rc < 0 ? rc : lpo_settings_schema_check(a, c->root, NULL, err);
 }
 
 static void check_case(void **state)

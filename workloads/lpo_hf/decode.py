@@ -53,8 +53,22 @@ class Decoder:
 
     # Choosing
 
-    def _choose(self, logits: Any, generator: Any) -> Any:
+    def _without_repeats(self, logits: Any, seen: list[Any]) -> Any:
+        """Masks each token that would end a sequence of infer.no_repeat_ngram_size tokens a second time."""
+        size = self.settings.no_repeat_ngram
+        tokens = self.torch.cat(seen, dim=1)
+        if size < 1 or tokens.shape[1] < size:
+            return logits
+        windows = tokens.unfold(1, size, 1)
+        begun = (windows[:, :, :-1] == tokens[:, None, tokens.shape[1] - size + 1:]).all(-1)
+        hits = self.torch.zeros_like(logits, dtype=self.torch.float32)
+        hits.scatter_add_(1, windows[:, :, -1], begun.float())
+        return logits.masked_fill(hits > 0, float("-inf"))
+
+    def _choose(self, logits: Any, generator: Any, seen: list[Any]) -> Any:
         """[batch, vocab] to [batch, 1], without leaving the device."""
+        if self.settings.no_repeat_ngram:
+            logits = self._without_repeats(logits, seen)
         if self.settings.temperature <= 0:
             return logits.argmax(-1, keepdim=True)
         scores = logits.float() / self.settings.temperature
@@ -146,7 +160,8 @@ class Decoder:
         with self.ranges.span("prefill"):
             out = graph.prefill(batch) if graph else self.prefill(batch)
             marks.mark()
-            token = self._choose(out.logits[:, -1], generator)
+            prompt = [batch.ids] if self.settings.no_repeat_ngram else []
+            token = self._choose(out.logits[:, -1], generator, prompt)
         marks.mark()
         tokens, done = [token], None
         with self.ranges.span("decode"):
@@ -161,7 +176,7 @@ class Decoder:
                     else:
                         out = self._step(batch, token, out.past_key_values, index)
                         logits = out.logits
-                    token = self._choose(logits[:, -1], generator)
+                    token = self._choose(logits[:, -1], generator, prompt + tokens)
                 tokens.append(token)
                 marks.mark()
         return self.torch.cat(tokens, dim=1)

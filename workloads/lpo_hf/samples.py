@@ -29,6 +29,16 @@ class Sample:
         return self.path is not None and self.path.suffix.lower() in IMAGES
 
 
+def _found(root: Path, line: str) -> Path:
+    """A list may have been written on another machine: the end of such a path is looked for under root."""
+    path = root / line
+    if not path.is_absolute() or path.exists():
+        return path
+    parts = Path(line).parts[1:]
+    ends = (root.joinpath(*parts[at:]) for at in range(len(parts)))
+    return next((end for end in ends if end.exists()), path)
+
+
 def _listed(dataset: Dataset) -> list[Path]:
     assert dataset.filelist is not None
     try:
@@ -37,7 +47,7 @@ def _listed(dataset: Dataset) -> list[Path]:
         raise UserError(f"cannot read the file list '{dataset.filelist}': {error}") from error
     lines = [line.strip() for line in text.splitlines()]
     root = dataset.root or dataset.filelist.parent
-    paths = [root / line for line in lines if line and not line.startswith("#")]
+    paths = [_found(root, line) for line in lines if line and not line.startswith("#")]
     if not paths:
         raise UserError(f"the file list '{dataset.filelist}' lists no sample")
     return paths

@@ -6,6 +6,7 @@ and `effective` with what the stage's own rules made of them. Keys that are not 
 """
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from .errors import UserError
 
 RANGES = ("none", "stages", "layers", "modules")
 DTYPES = ("float32", "float16", "bfloat16")
+SHORT_DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Settings:
     max_new_tokens: int
     temperature: float
     top_k: int
+    no_repeat_ngram: int  # so many tokens in a row are not generated twice; 0: any may be
     seed: int
     prompt: str
     stop_at_eos: bool
@@ -75,6 +78,10 @@ class _Reader:
         for part in key.split("."):
             value = value.get(part) if isinstance(value, dict) else None
         return value
+
+    def first(self, *keys: str) -> str:
+        """The first key that has a value, else the last."""
+        return next((key for key in keys if self.get(key) is not None), keys[-1])
 
     def integer(self, key: str, default: Optional[int], least: int) -> Any:
         value = self.get(key)
@@ -150,20 +157,49 @@ def _dataset(r: _Reader) -> Dataset:
     )
 
 
+def _dtype(r: _Reader) -> str:
+    """workload.hf.dtype, else what the model's config says."""
+    if r.get("workload.hf.dtype") is not None:
+        return r.choice("workload.hf.dtype", "bfloat16", DTYPES)
+    value = r.text("model.dtype", "bfloat16")
+    value = SHORT_DTYPES.get(value, value.removeprefix("torch."))
+    if value not in DTYPES:
+        raise UserError(f"model.dtype is {value!r}; it must be one of {', '.join((*SHORT_DTYPES, *DTYPES))}")
+    return value
+
+
+def _attention(r: _Reader) -> Optional[str]:
+    """workload.hf.attn, else what flash_attention asks for; None: the library's choice."""
+    flash = r.auto("workload.hf.flash_attention")
+    if r.get("workload.hf.attn") is not None or flash == "auto":
+        return r.text("workload.hf.attn", None)
+    if not flash:
+        return "eager"
+    return "flash_attention_2" if importlib.util.find_spec("flash_attn") else None
+
+
+def _check_patches(r: _Reader) -> None:
+    """DeepSeek-OCR's tokens per page follow from these, which its weights fix."""
+    for key, only in (("model.preprocess.patch_size", 16), ("model.preprocess.downsample_ratio", 4)):
+        if r.get(key) not in (None, only):
+            raise UserError(f"{key} is {r.get(key)!r}; the weights of DeepSeek-OCR are for {only}")
+
+
 def parse(root: dict[str, Any]) -> Settings:
     """Checks every value; the first wrong one raises UserError with its key."""
     r = _Reader(root)
     path, config = r.path("model.path"), r.get("model.config")
     if path is None and not isinstance(config, dict):
         raise UserError("model.path is not set; give a model folder or a config.json")
+    _check_patches(r)
     return Settings(
         model_path=path,
         model_config=config if isinstance(config, dict) else None,
         model_name=r.text("model.name", path.name if path else "model"),
         random_weights=r.auto("workload.hf.random_weights"),
         trust_remote_code=r.boolean("workload.hf.trust_remote_code", False),
-        dtype=r.choice("workload.hf.dtype", "bfloat16", DTYPES),
-        attn=r.text("workload.hf.attn", None),
+        dtype=_dtype(r),
+        attn=_attention(r),
         compile=r.boolean("workload.hf.compile", False),
         cuda_graph=r.boolean("workload.hf.cuda_graph", False),
         ranges=r.choice("workload.hf.ranges", "layers", RANGES),
@@ -173,8 +209,9 @@ def parse(root: dict[str, Any]) -> Settings:
         prompt_tokens=r.integer("infer.prompt_tokens", 512, 1),
         max_new_tokens=r.integer("effective.max_new_tokens", None, 1)
         or r.integer("infer.max_new_tokens", 64, 1),
-        temperature=r.real("infer.temperature", 0.0),
+        temperature=r.real(r.first("effective.temperature", "infer.temperature"), 0.0),
         top_k=r.integer("infer.top_k", 0, 0),
+        no_repeat_ngram=r.integer("infer.no_repeat_ngram_size", 0, 0),
         seed=r.integer("infer.seed", 0, 0),
         prompt=r.text("infer.prompt", "Describe the image."),
         stop_at_eos=r.boolean("infer.stop_at_eos", False),
@@ -182,7 +219,7 @@ def parse(root: dict[str, Any]) -> Settings:
         crop_mode=r.boolean("infer.crop_mode", False),
         crop_size=r.integer("infer.crop_size", 640, 1),
         repeats=r.integer("effective.repeats", None, 1) or r.integer("run.repeats", 1, 1),
-        warmup=r.integer("run.warmup", 1, 0),
+        warmup=r.integer(r.first("effective.warmup", "run.warmup"), 1, 0),
         dataset=_dataset(r),
     )
 

@@ -38,11 +38,12 @@ struct lpo_job_result {
     struct lpo_measure gpu_ns;             /* of all kernels, in the trace of the reports */
 };
 
-/* The options that say which config: --config-dir, --config-name. */
+/* The options that say which config: --config-dir, --config-name, --strict. */
 #define LPO_CONFIG_OPTIONS                                                                         \
     { "config-dir", 0, LPO_OPT_TEXT, "DIR", "a config folder that comes before the shipped one" }, \
+        { "config-name", 0, LPO_OPT_TEXT, "NAME", "the primary config; default: config" },         \
     {                                                                                              \
-        "config-name", 0, LPO_OPT_TEXT, "NAME", "the primary config; default: config"              \
+        "strict", 0, LPO_OPT_FLAG, NULL, "a key that lpo does not know is an error"                \
     }
 
 /* Composes what --config-dir, --config-name and the overrides say; nothing is resolved yet.
@@ -50,6 +51,16 @@ struct lpo_job_result {
 int lpo_cli_job_config(struct lpo_app *app, const struct lpo_args *args,
                        const char *const *overrides, bool multirun, struct lpo_composed *out,
                        struct lpo_err *err);
+
+/* The same for `lpo config`: a tree with its own primary config is printed as Hydra prints it. */
+int lpo_cli_job_config_shown(struct lpo_app *app, const struct lpo_args *args,
+                             const char *const *overrides, struct lpo_composed *out,
+                             struct lpo_err *err);
+
+/* The check against the schema; keys that are not known are lines of app->log, if `say`, or with
+ * --strict the error. */
+int lpo_cli_job_check(struct lpo_app *app, const struct lpo_args *args,
+                      const struct lpo_node *config, bool say, struct lpo_err *err);
 
 /* Composes, checks against the schema, resolves. `program` (after `--`) becomes the workload.
  * Deprecation lines go to app->log. `num` is the job of a multirun, or -1. */

@@ -19,6 +19,17 @@
 #include "util/path.h"
 #include "util/str.h"
 
+int lpo_cli_job_check(struct lpo_app *app, const struct lpo_args *args,
+                      const struct lpo_node *config, bool say, struct lpo_err *err)
+{
+    struct lpo_node *warnings = lpo_cli_args_has(args, "strict") ? NULL : lpo_node_list(app->arena);
+    int rc = lpo_settings_schema_check(app->arena, config, warnings, err);
+
+    for (size_t i = 0; rc == 0 && say && warnings && i < warnings->count; i++)
+        fprintf(app->log, "lpo: warning: %s\n", warnings->items[i]->text);
+    return rc;
+}
+
 static const char *here(struct lpo_arena *a)
 {
     char cwd[4096];
@@ -70,6 +81,18 @@ static void collect_early(struct lpo_arena *a, const struct lpo_node *root,
     lpo_secrets_collect(a, root);
 }
 
+/* A config's file; its name may end in .yaml already. */
+static const char *file_of(struct lpo_app *app, const char *dir, const char *name)
+{
+    return lpo_arena_printf(app->arena, "%s/%s%s", dir, name,
+                            lpo_str_ends(name, ".yaml") ? "" : ".yaml");
+}
+
+static bool has_config(struct lpo_app *app, const char *dir, const char *name)
+{
+    return dir && lpo_path_exists(file_of(app, dir, name));
+}
+
 /* The search path, and whether the primary config is one for lpo. */
 struct search {
     const char **dirs;
@@ -92,8 +115,17 @@ static const char *group_of(struct lpo_app *app, const char *key)
     return lpo_arena_strndup(app->arena, key, strcspn(key, "@"));
 }
 
-/* A config of the user's own is for lpo when it has a pipeline, or when it lists a group that only
- * the shipped tree has. Any other follows Hydra's rules and nothing else, alone in its folder. */
+/* "@torch_profiler" is where a stage once stood. */
+static bool is_old_stage(struct lpo_app *app, const char *package)
+{
+    return package &&
+           lpo_str_starts(lpo_spelling_path(app->arena, lpo_settings_spellings(), package + 1),
+                          "pipeline.");
+}
+
+/* A config of the user's own is for lpo when it has a pipeline or what was one, or when it lists a
+ * group that only the shipped tree has. Any other follows Hydra's rules and nothing else, alone in
+ * its folder. */
 static bool parsed_is_for_lpo(struct lpo_app *app, const char *dir, const char *file,
                               const char *const *shipped, const struct lpo_file_text *text)
 {
@@ -111,6 +143,8 @@ static bool parsed_is_for_lpo(struct lpo_app *app, const char *dir, const char *
 
         if (e->kind != LPO_NODE_MAP || e->npairs != 1 || e->pairs[0].key->kind != LPO_NODE_STRING)
             continue;
+        if (is_old_stage(app, strchr(e->pairs[0].key->text, '@')))
+            return true;
         group = group_of(app, e->pairs[0].key->text);
         for (size_t k = 0; *group && !has_group(app, dir, group) && shipped[k]; k++)
             if (has_group(app, shipped[k], group))
@@ -142,13 +176,13 @@ static bool is_for_lpo(struct lpo_app *app, const char *dir, const char *file,
 static struct search search_path(struct lpo_app *app, const char *given, const char *name)
 {
     const char *const first[] = { given, NULL };
-    const char *file = lpo_arena_printf(app->arena, "%s/%s.yaml", given ? given : "", name);
-    const char **others;
+    const char **others = lpo_run_install_config_dirs(app->arena);
 
-    if (!given || !lpo_path_exists(file))
-        return (struct search){ lpo_run_install_config_dirs(app->arena, given, name), true, 0 };
-    others = lpo_run_install_config_dirs(app->arena, NULL, name);
-    if (is_for_lpo(app, given, file, (const char *const *)others))
+    if (!given)
+        return (struct search){ others, true, 0 };
+    if (!has_config(app, given, name))
+        return (struct search){ joined(app->arena, first, (const char *const *)others), true, 0 };
+    if (is_for_lpo(app, given, file_of(app, given, name), (const char *const *)others))
         return (struct search){ joined(app->arena, first, (const char *const *)others), true, 1 };
     return (struct search){ joined(app->arena, first, NULL), false, 1 };
 }
@@ -160,18 +194,27 @@ static void print_warnings(struct lpo_app *app, const struct lpo_composed *c)
     app->advised = true;
 }
 
-/* An old name of the primary config; a file of that name in a folder of the user is meant by it. */
-static const char *todays_name(struct lpo_app *app, const char *given, const char *name)
+/* An old name of the primary config. In the user's own tree the file of that name held what one
+ * runner needed on top of config.yaml, and which stages ran was fixed: so it is config.yaml, that
+ * file over it, and the stages. */
+static void take_old_name(struct lpo_app *app, const char *given, struct lpo_compose_in *in)
 {
-    const struct lpo_old_config *old = lpo_settings_spelling_config(name);
+    const struct lpo_old_config *old = lpo_settings_spelling_config(in->config_name);
+    bool own = has_config(app, given, in->config_name);
 
-    if (!old || (given && lpo_path_exists(lpo_arena_printf(app->arena, "%s/%s.yaml", given, name))))
-        return name;
+    if (!old || (own && !has_config(app, given, "config")))
+        return;
     if (!app->advised)
         fprintf(app->log,
-                "lpo: warning: the config '%s' is deprecated; it is 'config' now, with %s\n", name,
-                old->stages);
-    return old->file;
+                "lpo: warning: the config '%s' is deprecated; it is 'config' now, with %s\n",
+                in->config_name, old->stages);
+    if (!own && !has_config(app, given, "config")) {
+        in->config_name = old->file;
+        return;
+    }
+    in->second = own ? in->config_name : NULL;
+    in->config_name = "config";
+    in->overrides = (const char *const *)joined(app->arena, old->overrides, in->overrides);
 }
 
 /* The key of lpo's own tree that this one was meant to be; NULL: none is near. */
@@ -204,36 +247,65 @@ static int explain_key(struct lpo_arena *a, const char *const *overrides, struct
     return err->code;
 }
 
+/* What Hydra makes of a tree with its own primary config, groups of the shipped tree behind it;
+ * `for_run`: with older spellings, groups that need not be listed and the table's defaults too. */
+static int compose(struct lpo_app *app, const struct lpo_args *args, struct lpo_compose_in *in,
+                   bool for_run, struct lpo_composed *out, struct lpo_err *err)
+{
+    const char *given = lpo_cli_args_text(args, "config-dir", NULL);
+    struct search search;
+    int rc;
+
+    in->config_name = lpo_cli_args_text(args, "config-name", "config");
+    if (for_run)
+        take_old_name(app, given, in);
+    search = search_path(app, given, in->config_name);
+    in->dirs = (const char *const *)search.dirs;
+    in->own = search.own;
+    in->job_name = getenv("LPO_JOB_NAME");
+    if (!in->dirs[0])
+        return lpo_fail(err, LPO_E_MISSING,
+                        "no config folder: the shipped one is not beside lpo; give another with "
+                        "--config-dir or LPO_CONFIG_DIR");
+    app->config_is_ours = search.ours && for_run;
+    if (app->config_is_ours) {
+        in->spellings = lpo_settings_spellings();
+        in->unlisted = lpo_settings_unlisted();
+        in->defaults = lpo_settings_defaults(app->arena);
+    }
+    rc = lpo_compose(app->arena, in, out, err);
+    if (rc == 0)
+        print_warnings(app, out);
+    return rc < 0 && app->config_is_ours ? explain_key(app->arena, in->overrides, err) : rc;
+}
+
 int lpo_cli_job_config(struct lpo_app *app, const struct lpo_args *args,
                        const char *const *overrides, bool multirun, struct lpo_composed *out,
                        struct lpo_err *err)
 {
-    const char *given = lpo_cli_args_text(args, "config-dir", NULL);
-    const char *name = todays_name(app, given, lpo_cli_args_text(args, "config-name", "config"));
-    struct search search = search_path(app, given, name);
-    struct lpo_compose_in in = {
-        .dirs = (const char *const *)search.dirs,
-        .own = search.own,
-        .config_name = name,
-        .overrides = overrides,
-        .job_name = getenv("LPO_JOB_NAME"),
-        .multirun = multirun,
-    };
-    int rc;
+    struct lpo_compose_in in = { .overrides = overrides, .multirun = multirun };
 
-    if (search.ours) {
-        in.spellings = lpo_settings_spellings();
-        in.unlisted = lpo_settings_unlisted();
-        in.defaults = lpo_settings_defaults(app->arena);
+    return compose(app, args, &in, true, out, err);
+}
+
+int lpo_cli_job_config_shown(struct lpo_app *app, const struct lpo_args *args,
+                             const char *const *overrides, struct lpo_composed *out,
+                             struct lpo_err *err)
+{
+    const char *given = lpo_cli_args_text(args, "config-dir", NULL);
+    struct lpo_compose_in in = { .overrides = overrides };
+    struct lpo_err other = { 0 };
+
+    if (!has_config(app, given, lpo_cli_args_text(args, "config-name", "config")))
+        return lpo_cli_job_config(app, args, overrides, false, out, err);
+    if (compose(app, args, &in, false, out, err) == 0)
+        return 0;
+    /* an override that Hydra refuses may be an older spelling that a run understands */
+    if (lpo_cli_job_config(app, args, overrides, false, out, &other) == 0 && app->config_is_ours) {
+        *err = (struct lpo_err){ 0 };
+        return 0;
     }
-    if (!in.dirs[0])
-        return lpo_fail(err, LPO_E_MISSING,
-                        "no config folder: the shipped one is not beside lpo; give another with "
-                        "--config-dir or LPO_CONFIG_DIR");
-    app->config_is_ours = search.ours;
-    rc = lpo_compose(app->arena, &in, out, err);
-    print_warnings(app, out);
-    return rc < 0 && search.ours ? explain_key(app->arena, overrides, err) : rc;
+    return err->code;
 }
 
 static int hydra_text(struct lpo_composed *c, const char *path, const char **out,
@@ -295,6 +367,32 @@ static void make_absolute(struct lpo_arena *a, struct lpo_node *root, const char
     }
 }
 
+/* A list of samples that is not where lpo was called may lie in the dataset's folder, or beside it
+ * (datasets/omnidocbench/{source-data,subsets/dev-20.txt}). */
+static void find_filelist(struct lpo_arena *a, struct lpo_node *root, const char *call_dir)
+{
+    static const char *const keys[][2] = { { "run", "dataset_subset_filelist" },
+                                           { "dataset", "subset_filelist" } };
+    const char *data = lpo_settings_text(root, "dataset.root");
+
+    data = data ? lpo_path_join(a, call_dir, data) : NULL;
+    for (size_t i = 0; data && i < 2; i++) {
+        struct lpo_node *map = lpo_node_get(root, keys[i][0]);
+        const struct lpo_node *n = map ? lpo_node_get(map, keys[i][1]) : NULL;
+        const char *in[] = { data, lpo_path_dir(a, data) };
+
+        if (!n || n->kind != LPO_NODE_STRING || !n->len || *n->text == '/' ||
+            lpo_path_exists(lpo_path_join(a, call_dir, n->text)))
+            continue;
+        for (size_t k = 0; k < 2; k++)
+            if (lpo_path_exists(lpo_path_join(a, in[k], n->text))) {
+                lpo_node_set(a, map, keys[i][1],
+                             lpo_node_string(a, lpo_path_join(a, in[k], n->text)));
+                break;
+            }
+    }
+}
+
 int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
                         const char *const *overrides, const char *const *program, int num,
                         struct lpo_job *out, struct lpo_err *err)
@@ -304,6 +402,7 @@ int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
     struct lpo_node *chdir = NULL;
     struct lpo_stated_needs needs;
     const char *full;
+    bool first = !app->advised;
 
     *out = (struct lpo_job){ 0 };
     /* first, so that a user's own workload=… still has the last word */
@@ -319,7 +418,7 @@ int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
         return err->code;
     if (program) /* after ${…} is resolved: the words reach the program as they were typed */
         set_program(app->arena, c.root, program);
-    if (lpo_settings_schema_check(app->arena, c.root, err) < 0 ||
+    if (lpo_cli_job_check(app, args, c.root, first, err) < 0 ||
         lpo_rundir_needs_read(app->arena, c.root, &needs, err) < 0 ||
         lpo_compose_hydra(&c, "job.chdir", &chdir, err) < 0)
         return err->code;
@@ -328,6 +427,7 @@ int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
     out->chdir = chdir && chdir->kind == LPO_NODE_BOOL && chdir->boolean;
     out->config = c.root;
     out->call_dir = here(app->arena);
+    find_filelist(app->arena, c.root, out->call_dir);
     if (out->chdir)
         make_absolute(app->arena, c.root, out->call_dir);
     return 0;

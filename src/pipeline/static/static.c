@@ -117,7 +117,7 @@ static struct lpo_needs_options options_of(const struct lpo_stage_ctx *ctx)
     o.strict = !settings->use_analytic_fallback;
     /* the default of the key is that of the Hugging Face program: no other workload has it */
     if (lpo_settings_map(ctx->config, "workload.hf"))
-        o.dtype = lpo_dtype_parse(lpo_settings_text(ctx->config, "workload.hf.dtype"));
+        o.dtype = lpo_workload_dtype(ctx->config);
     return o;
 }
 

@@ -19,14 +19,18 @@
 
 struct torch_settings {
     struct lpo_settings_words activities;
-    bool record_shapes, profile_memory, with_stack, nvtx;
+    bool record_shapes, by_shapes, profile_memory, with_stack, nvtx, predictions;
     const char *step;
-    int64_t wait, warmup, active;
+    int64_t wait, warmup, active, warmup_rounds;
 };
 
 static const struct lpo_settings_field fields[] = {
     LPO_SETTING(torch_settings, activities, LPO_S_WORDS, "pipeline.torch_profiler.activities"),
     LPO_SETTING(torch_settings, record_shapes, LPO_S_BOOL, "pipeline.torch_profiler.record_shapes"),
+    LPO_SETTING(torch_settings, by_shapes, LPO_S_BOOL,
+                "pipeline.torch_profiler.group_by_input_shape"),
+    LPO_SETTING(torch_settings, predictions, LPO_S_BOOL, "pipeline.torch_profiler.predictions"),
+    LPO_SETTING(torch_settings, warmup_rounds, LPO_S_INT, "pipeline.torch_profiler.warmup_rounds"),
     LPO_SETTING(torch_settings, profile_memory, LPO_S_BOOL,
                 "pipeline.torch_profiler.profile_memory"),
     LPO_SETTING(torch_settings, with_stack, LPO_S_BOOL, "pipeline.torch_profiler.with_stack"),
@@ -107,7 +111,7 @@ static int torch_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, str
     for (size_t i = 0; i < s->activities.len; i++)
         lpo_jw_text(&w, NULL, s->activities.at[i]);
     lpo_jw_end(&w);
-    lpo_jw_bool(&w, "record_shapes", s->record_shapes);
+    lpo_jw_bool(&w, "record_shapes", s->record_shapes || s->by_shapes);
     lpo_jw_bool(&w, "profile_memory", s->profile_memory);
     lpo_jw_bool(&w, "with_stack", s->with_stack);
     lpo_jw_bool(&w, "nvtx", s->nvtx);
@@ -123,7 +127,13 @@ static int torch_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, str
 
 static int torch_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
 {
-    struct lpo_workload_opts opts = { .profiled = true };
+    const struct torch_settings *s = ctx->settings;
+    struct lpo_workload_opts opts = {
+        .profiled = true,
+        .predictions = s->predictions,
+        .own_warmup = lpo_settings_is_set(ctx->config, "pipeline.torch_profiler.warmup_rounds"),
+        .warmup = s->warmup_rounds,
+    };
     struct lpo_arena *a = ctx->arena;
     struct lpo_step *step;
 

@@ -24,6 +24,18 @@ struct walk {
     size_t entries;
 };
 
+/* A list may have been written on another machine: the end of such a path is looked for under the
+ * root, as hf_generate.py does. */
+static const char *find_sample(struct lpo_arena *a, const char *root, const char *line)
+{
+    if (*line != '/' || lpo_path_exists(line))
+        return line;
+    for (const char *end = line + 1; *end; end += strcspn(end, "/"), end += *end == '/')
+        if (lpo_path_exists(lpo_path_join(a, root, end)))
+            return end;
+    return line;
+}
+
 /* The lines of the list; '#' starts a comment. */
 static bool add_lines(struct lpo_arena *a, const char *path, struct lpo_samples *out)
 {
@@ -36,7 +48,7 @@ static bool add_lines(struct lpo_arena *a, const char *path, struct lpo_samples 
          line = strtok_r(NULL, "\n", &rest)) {
         line[strcspn(line, "\r")] = '\0';
         if (*line && *line != '#')
-            lpo_vec_push(&out->at, lpo_arena_strdup(a, line));
+            lpo_vec_push(&out->at, lpo_arena_strdup(a, find_sample(a, out->root, line)));
     }
     return true;
 }

@@ -57,6 +57,22 @@ static int64_t repeats(const struct lpo_node *config, const struct lpo_workload_
     return request->light ? 1 : lpo_settings_int(config, "run.repeats");
 }
 
+static int64_t warmup(const struct lpo_node *config, const struct lpo_workload_request *request)
+{
+    return request->own_warmup ? request->warmup : lpo_settings_int(config, "run.warmup");
+}
+
+/* infer.do_sample has the last word, as in transformers. */
+static double temperature(const struct lpo_node *config)
+{
+    const char *sample = lpo_settings_text(config, "infer.do_sample");
+    double t = lpo_settings_real(config, "infer.temperature");
+
+    if (strcmp(sample, "false") == 0)
+        return 0;
+    return strcmp(sample, "true") == 0 && t <= 0 ? 1 : t;
+}
+
 static void add_option(struct builder *b, const char *flag, const char *value)
 {
     lpo_run_step_arg(b->a, b->step, flag);
@@ -165,19 +181,12 @@ static int build_toy(struct builder *b)
     static const struct {
         const char *flag, *key;
     } numbers[] = {
-        { "--layers", "model.layers" },
-        { "--hidden", "model.hidden" },
-        { "--heads", "model.heads" },
-        { "--kv-heads", "model.kv_heads" },
-        { "--ffn", "model.ffn" },
-        { "--vocab", "model.vocab" },
-        { "--seed", "model.seed" },
-        { "--prompt-tokens", "infer.prompt_tokens" },
-        { "--batch", "infer.batch_size" },
-        { "--top-k", "infer.top_k" },
-        { "--sample-seed", "infer.seed" },
-        { "--warmup", "run.warmup" },
-        { "--threads", "workload.toy.threads" },
+        { "--layers", "model.layers" },    { "--hidden", "model.hidden" },
+        { "--heads", "model.heads" },      { "--kv-heads", "model.kv_heads" },
+        { "--ffn", "model.ffn" },          { "--vocab", "model.vocab" },
+        { "--seed", "model.seed" },        { "--prompt-tokens", "infer.prompt_tokens" },
+        { "--batch", "infer.batch_size" }, { "--top-k", "infer.top_k" },
+        { "--sample-seed", "infer.seed" }, { "--threads", "workload.toy.threads" },
     };
     const char *device = text_of(b, "run.device");
     const char *program = text_of(b, "workload.program");
@@ -201,10 +210,10 @@ static int build_toy(struct builder *b)
     }
     if (tokens)
         add_number(b, "--max-new-tokens", tokens);
+    add_number(b, "--warmup", warmup(b->config, b->request));
     add_number(b, "--repeats", repeats(b->config, b->request));
     add_samples(b);
-    add_option(b, "--temperature",
-               lpo_arena_printf(b->a, "%g", lpo_settings_real(b->config, "infer.temperature")));
+    add_option(b, "--temperature", lpo_arena_printf(b->a, "%g", temperature(b->config)));
     if (lpo_str_starts(device, "cuda"))
         add_number(b, "--device", device_number(device));
     add_outputs(b);
@@ -380,6 +389,22 @@ int lpo_workload_program_check(struct lpo_arena *a, const struct lpo_node *confi
                     argv.at[0]);
 }
 
+enum lpo_dtype lpo_workload_dtype(const struct lpo_node *config)
+{
+    const char *kind = lpo_settings_text(config, "workload.kind");
+    const char *stated = lpo_settings_text(config, "infer.dtype");
+
+    if (stated && lpo_dtype_parse(stated) != LPO_DTYPE_NONE)
+        return lpo_dtype_parse(stated);
+    if (lpo_streq(kind, "toy"))
+        return lpo_dtype_parse("fp32"); /* workloads/toy */
+    if (!lpo_streq(kind, "hf"))
+        return LPO_DTYPE_NONE;
+    stated = lpo_settings_text(config, "workload.hf.dtype");
+    stated = stated ? stated : lpo_settings_text(config, "model.dtype");
+    return lpo_dtype_parse(stated ? stated : "bfloat16");
+}
+
 bool lpo_workload_generates_tokens(const struct lpo_node *config)
 {
     const struct kind *k = find_kind(config, NULL);
@@ -471,6 +496,8 @@ void lpo_workload_settings(const struct lpo_node *config,
     lpo_jw_object(w, "effective"); /* after the rules that depend on the stage */
     lpo_jw_int(w, "max_new_tokens", max_new_tokens(config, request));
     lpo_jw_int(w, "repeats", repeats(config, request));
+    lpo_jw_int(w, "warmup", warmup(config, request));
+    lpo_jw_real(w, "temperature", temperature(config));
     lpo_jw_bool(w, "profiled", request->profiled);
     lpo_jw_end(w);
     lpo_jw_end(w);

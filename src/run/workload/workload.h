@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/dtype.h"
+
 struct lpo_arena;
 struct lpo_err;
 struct lpo_node;
@@ -21,7 +23,9 @@ struct lpo_workload_request {
     int64_t most_tokens;  /* no more than these; 0: as the config says */
     bool predictions;     /* write predictions.jsonl */
     bool light;           /* one repeat */
-    bool tell_settings;   /* any program finds settings.json by the variable LPO_SETTINGS */
+    bool own_warmup;      /* `warmup` repeats before the measured ones, not run.warmup */
+    int64_t warmup;
+    bool tell_settings; /* any program finds settings.json by the variable LPO_SETTINGS */
 };
 
 /* Appends the program and its words to step->argv, its variables to step->env, sets step->cwd.
@@ -29,6 +33,9 @@ struct lpo_workload_request {
 int lpo_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
                       const struct lpo_workload_request *request, struct lpo_step *step,
                       struct lpo_err *err);
+
+/* The number format of the run's matrix products, as far as the config says. */
+enum lpo_dtype lpo_workload_dtype(const struct lpo_node *config);
 
 /* Is it one of our programs, whose tokens run.* and infer.* limit? Any other command generates what
  * it likes. */
