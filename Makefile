@@ -9,13 +9,13 @@
 #   make stage1-run, make stage2-profile, make stage-all-run: old names of three ways to run; ARGS='run.repeats=5 …'
 #   make install  PREFIX=/usr/local DESTDIR=     make tags     git tags of the versions in CHANGELOG.md
 #   make deb      a Debian package in dist/      make dist     a tarball for glibc 2.28+ in dist/
-#   make image    an OCI image in dist/
+#   make image    an OCI image in dist/         make wheel    a Python wheel and an sdist in dist/
 PREFIX ?= /usr/local
 BUILD  ?= build
 SAN    ?= build-san
 .DEFAULT_GOAL := build
 
-.PHONY: stage1-run stage2-profile stage-all-run build setup deps run quick test nightly torture bench fuzz check coverage install clean portable deb dist image tags
+.PHONY: stage1-run stage2-profile stage-all-run build setup deps run quick test nightly torture bench fuzz check coverage install clean portable deb dist image wheel tags
 
 # Says what is missing; `make deps` installs it, and so do `make run`, `make test` and `make nightly`.
 setup:
@@ -78,6 +78,11 @@ coverage: setup
 # Programs that run on another x86-64 machine with glibc 2.28 or newer, and a tarball of them.
 dist portable: setup
 	@scripts/dist.sh
+
+# The same programs for pip, and the sources.
+wheel: setup
+	@scripts/wheel.py
+	@scripts/wheel.py --sdist
 
 # An OCI image as files, of the same programs.
 image: setup

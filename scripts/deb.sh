@@ -24,7 +24,9 @@ mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions"
 chmod 644 "$root"/usr/lib/llm-perf-opt/*.so
 gzip -9nf "$root"/usr/share/man/man1/*.1
 # import lpo, for Debian's python3
-install -Dm644 python/lpo.py "$root/usr/lib/python3/dist-packages/lpo.py"
+mkdir -p "$root/usr/lib/python3/dist-packages"
+cp -r python/lpo python/llm_perf_opt "$root/usr/lib/python3/dist-packages/"
+find "$root/usr/lib/python3" -name meson.build -delete
 doc=$root/usr/share/doc/llm-perf-opt
 install -Dm644 packaging/copyright "$doc/copyright"
 date=$(git log -1 --format=%cD 2>/dev/null || date -R)

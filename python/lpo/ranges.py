@@ -70,8 +70,14 @@ class _Tool:
 
     def __init__(self, path: Optional[str]) -> None:
         self.push: Optional[Callable[[bytes], int]] = None
-        self.pop = self.start = self.end = self.mark = None
-        self.domain = self._domain_mark = self._domain_start = self._domain_end = None
+        self.pop: Any = None
+        self.start: Any = None
+        self.end: Any = None
+        self.mark: Any = None
+        self.domain: Any = None
+        self._domain_mark: Any = None
+        self._domain_start: Any = None
+        self._domain_end: Any = None
         if path:
             try:
                 self._load(path)
@@ -141,8 +147,8 @@ class _Tool:
                                                    _encoded(name)))
 
     def open_window(self) -> int:
-        return self._domain_start(self.domain, _Attributes(3, ctypes.sizeof(_Attributes), 0, 0, 0, 0, 0, _Payload(),
-                                                           _ASCII, WINDOW.encode()))
+        return int(self._domain_start(self.domain, _Attributes(3, ctypes.sizeof(_Attributes), 0, 0, 0, 0, 0, _Payload(),
+                                                               _ASCII, WINDOW.encode())))
 
     def close_window(self, identity: int) -> None:
         self._domain_end(self.domain, identity)
@@ -150,10 +156,7 @@ class _Tool:
 
 def _encoded(text: Any) -> bytes:
     """Any object is a name by its str(): a program must not fail where a profiler listens and run where none does."""
-    try:
-        return text.encode("utf-8", "replace")
-    except AttributeError:
-        return str(text).encode("utf-8", "replace")
+    return (text if isinstance(text, str) else str(text)).encode("utf-8", "replace")
 
 
 _lock = threading.Lock()
@@ -199,7 +202,7 @@ def _functions() -> Any:
     tool = _find_tool()
     if _observer is None and tool.push is not None and tool.pop is not None:
         # without types of arguments and result ctypes converts less: bytes are a pointer in any case
-        direct = ctypes.PYFUNCTYPE(None)
+        direct: Any = ctypes.PYFUNCTYPE(None)
         return direct(tool._slots[_CORE][_PUSH]), direct(tool._slots[_CORE][_POP])
     return lambda name: push(name.decode("utf-8", "replace")), pop
 
@@ -222,7 +225,7 @@ def mark(text: str) -> None:
 def start(name: str) -> int:
     """Opens a range that any thread may close, by end() with what this returns: a request, for example."""
     tool = _tool or _find_tool()
-    return tool.start(_encoded(name)) if tool.start is not None else 0
+    return int(tool.start(_encoded(name))) if tool.start is not None else 0
 
 
 def end(identity: int) -> None:
@@ -244,7 +247,7 @@ class range:  # noqa: A001 - as torch.cuda.nvtx names it
     def __new__(cls, name: Any = None, **numbers: float) -> Any:
         made = super().__new__(cls)
         if callable(name):
-            made.__init__(None, **numbers)
+            range.__init__(made, None, **numbers)
             return made(name)
         return made
 
