@@ -78,7 +78,7 @@ void lpo_pipeline_fill_manifest(struct lpo_pipeline *p)
         r->state = LPO_SKIPPED;
         r->message = !lpo_pipeline_enabled(p->config, *s) ? "not enabled"
                      : done_elsewhere(p, *s)              ? "another rank of this job does it"
-                                                          : "not part of run.mode=light";
+                                                          : LPO_NOT_LIGHT;
     }
 }
 
@@ -303,12 +303,19 @@ static void print_folders(const struct lpo_stage_ctx *ctx, struct lpo_str *out)
 
 int lpo_pipeline_dry_run(struct lpo_pipeline *p, struct lpo_str *out, struct lpo_err *err)
 {
+    bool any = false;
+
     for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++) {
         struct lpo_steps steps = { .arena = p->arena };
         struct lpo_stage_ctx ctx;
 
-        if (!lpo_pipeline_wants(p->config, *s))
+        if (!lpo_pipeline_enabled(p->config, *s))
             continue;
+        any = any || !(*s)->start_along;
+        if (!lpo_pipeline_wants(p->config, *s)) {
+            lpo_str_addf(out, "# %s: skipped: %s\n", (*s)->name, LPO_NOT_LIGHT);
+            continue;
+        }
         if (!(*s)->plan) {
             if (!(*s)->start_along) /* it has no time of its own */
                 lpo_str_addf(out, "# %s: inside lpo\n", (*s)->name);
@@ -325,5 +332,7 @@ int lpo_pipeline_dry_run(struct lpo_pipeline *p, struct lpo_str *out, struct lpo
             lpo_run_step_print(&steps.at[i], out);
         }
     }
+    if (!any)
+        lpo_str_add(out, "# no stage is enabled: pipeline.native.enable=true\n");
     return 0;
 }

@@ -44,6 +44,7 @@ struct lpo_pipeline {
 };
 
 /* Is the stage switched on, and does run.mode let it run? */
+#define LPO_NOT_LIGHT "not part of run.mode=light" /* the message of a stage that it leaves out */
 bool lpo_pipeline_wants(const struct lpo_node *config, const struct lpo_stage *stage);
 
 /* Refuses what a wanted stage would refuse when its turn comes, whatever ran before it. */

@@ -66,6 +66,20 @@ class RunWords(LpoCase):
                 self.assertEqual(shown.returncode, 2)
                 self.assertIn(said, shown.stderr)
 
+    def test_a_dry_run_says_what_would_not_run(self) -> None:
+        off = ["pipeline.%s.enable=false" % s for s in ("static_analysis", "direct_inference", "native", "torch_profiler")]
+        for name, words, said, warned in (
+                ("regions without any", [*off, "pipeline.ncu.enable=true", "pipeline.ncu.regions.enable=true"], "# ncu: skipped: ", ""),
+                ("no stage", off, "# no stage is enabled", ""),
+                ("light", ["run.mode=light", "pipeline.nsys.enable=true"], "# nsys: skipped: not part of run.mode=light", ""),
+                ("a list that is not there", ["--only", "static_analysis", "run.dataset_subset_filelist=/nope"], "# static", "/nope")):
+            with self.subTest(name):
+                done = self.lpo("run", "--dry-run", *words)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(said, done.stdout)
+                self.assertIn(warned, done.stderr)
+        self.assertEqual(self.lpo("run", "--only", "static_analysis", "run.dataset_subset_filelist=/nope").returncode, 2)
+
     def test_a_key_that_is_added_may_be_unknown(self) -> None:
         """Hydra's rule for +; lpo says which of its own keys is near, and with --strict it is an error."""
         for word, near in (("+pipeline.nsys.enabel=true", "'pipeline.nsys.enable'"), ("+pipline.nsys.enable=true", "'pipeline'")):

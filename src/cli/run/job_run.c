@@ -25,6 +25,7 @@
 #include "run/provenance.h"
 #include "run/secrets/secrets.h"
 #include "run/shared_job.h"
+#include "run/workload/hf_files.h"
 #include "run/workload/inputs_yaml.h"
 #include "run/workload/workload.h"
 #include "rundir/rundir.h"
@@ -238,7 +239,10 @@ static int check_config(struct lpo_arena *a, const struct lpo_job *job, struct l
                            lpo_pipeline_capture_check_server(job->config, err) < 0
                        ? err->code
                        : lpo_workload_program_check(a, job->config, err);
-    return 0;
+    if (job->chdir || lpo_workload_list_check(a, job->config, job->call_dir, err) == 0)
+        return 0;
+    err->code = LPO_E_CONFIG;
+    return err->code;
 }
 
 /* Whether or not the stage that has the setting runs: reports need the peaks, too. */
@@ -451,11 +455,15 @@ int lpo_cli_job_dry_run(struct lpo_app *app, const struct lpo_job *job, struct l
     struct lpo_manifest m = { .arena = app->arena };
     const char *run = lpo_path_absolute(app->arena, job->run_dir);
     struct lpo_pipeline p = make_pipeline(app, job, run, &m, NULL);
+    struct lpo_err why = { 0 };
     LPO_STR text = { 0 };
 
     lpo_pipeline_fill_manifest(&p);
     if (lpo_pipeline_dry_run(&p, &text, err) < 0)
         return err->code;
+    /* what is missing here may be there where the run is to be */
+    if (lpo_workload_check(app->arena, job->config, job->call_dir, &why) < 0)
+        fprintf(app->log, "lpo: warning: here the run would fail: %s\n", lpo_err_cause(&why));
     fputs(lpo_str_text(&text), app->out);
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "analysis/run.h"
 #include "analysis/wall/wall.h"
 #include "cli/app.h"
+#include "pipeline/pipeline.h"
 #include "region/scope.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
@@ -28,16 +29,17 @@ static void print_stages(const struct lpo_app *app, const struct lpo_manifest *m
     fprintf(app->out, "\n%-17s %-12s %10s\n", "stage", "state", "time");
     for (size_t i = 0; i < m->nstages; i++) {
         const struct lpo_stage_record *s = &m->stages[i];
+        const char *said;
         LPO_STR took = { 0 };
 
-        if (s->state == LPO_SKIPPED)
+        if (s->state == LPO_SKIPPED && !lpo_streq(s->message, LPO_NOT_LIGHT))
             continue;
         lpo_units_add_duration(&took, s->wall_ns);
         /* why a stage failed was printed when it failed */
+        said = s->state == LPO_DONE || s->state == LPO_SKIPPED ? s->message : NULL;
         fprintf(app->out, "%-17s %-12s %10s%s%s\n", s->name, lpo_run_state_name(s->state),
-                s->state == LPO_PENDING ? "" : lpo_str_text(&took),
-                s->state == LPO_DONE && s->message ? "  " : "",
-                s->state == LPO_DONE && s->message ? s->message : "");
+                s->state == LPO_PENDING || s->state == LPO_SKIPPED ? "" : lpo_str_text(&took),
+                said ? "  " : "", said ? said : "");
     }
 }
 

@@ -226,9 +226,12 @@ static int plan_captures(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_
 /* Region mode with no region is no failure: the stage ends with a plain statement. */
 static void profile_nothing(struct lpo_stage_ctx *ctx, const char *why)
 {
-    if (ctx->record)
+    if (!ctx->dry_run)
         ctx->record->message =
             lpo_arena_printf(ctx->arena, "region mode profiled nothing: %s", why);
+    else
+        ctx->nothing_to_do =
+            lpo_arena_printf(ctx->arena, "region mode would profile nothing: %s", why);
 }
 
 static int ncu_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
