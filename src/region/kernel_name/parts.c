@@ -81,47 +81,38 @@ static bool plain(const char *name, size_t len)
     return !memmem(name, len, "::", 2);
 }
 
-static bool ends_with(const char *name, size_t len, const char *tail)
-{
-    size_t n = strlen(tail);
-
-    return len > n && memcmp(name + len - n, tail, n) == 0;
-}
-
 /* Tables mark where they cut a name. */
-static bool has_cut_mark(const char *name, size_t len)
+static bool has_cut_mark(struct lpo_kernel_span s)
 {
-    return ends_with(name, len, "…") || ends_with(name, len, "...");
+    return lpo_kernel_ends(s, "…") || lpo_kernel_ends(s, "...");
 }
 
 /* AMD's tools print the symbol of the kernel's descriptor, and of compiler's copies. */
-static size_t without_suffix(const char *name, size_t len)
+static size_t without_suffix(struct lpo_kernel_span s)
 {
-    static const char clone[] = " [clone ";
-    const char *at;
+    struct lpo_kernel_span clone;
 
-    if (has_cut_mark(name, len))
-        len -= 3;
-    at = memmem(name, len, clone, sizeof clone - 1);
-    if (at && at > name && name[len - 1] == ']')
-        len = (size_t)(at - name);
-    if (ends_with(name, len, ".kd"))
-        len -= 3;
-    return len;
+    if (has_cut_mark(s))
+        s.len -= 3;
+    clone = lpo_kernel_from(s, " [clone ");
+    if (clone.at > s.at && s.at[s.len - 1] == ']')
+        s.len -= clone.len;
+    return lpo_kernel_ends(s, ".kd") ? s.len - 3 : s.len;
 }
 
 /* The end of the function's own name before `end`, and its template arguments behind it. numba
  * puts a tag between the name and the parameters: "f[abi:v1]". */
 static size_t function_end(const char *name, size_t end, struct lpo_kernel_span *arguments)
 {
-    const char *tag;
     size_t open;
 
     while (end && name[end - 1] == ' ')
         end--;
-    tag = end && name[end - 1] == ']' ? memmem(name, end, "[abi:", 5) : NULL;
-    if (tag && tag > name)
-        end = (size_t)(tag - name);
+    if (end && name[end - 1] == ']') {
+        size_t behind = lpo_kernel_from((struct lpo_kernel_span){ name, end }, "[abi:").len;
+
+        end -= behind < end ? behind : 0;
+    }
     if (!end || name[end - 1] != '>')
         return end;
     open = template_begin(name, end);
@@ -133,10 +124,10 @@ static size_t function_end(const char *name, size_t end, struct lpo_kernel_span 
 
 void lpo_region_kernel_parts(const char *name, size_t len, struct lpo_kernel_parts *out)
 {
-    const bool marked = has_cut_mark(name, len);
+    const bool marked = has_cut_mark((struct lpo_kernel_span){ name, len });
     size_t end, from, cut;
 
-    len = without_suffix(name, len);
+    len = without_suffix((struct lpo_kernel_span){ name, len });
     *out = (struct lpo_kernel_parts){ .scope = { name, 0 },
                                       .function = { name, len },
                                       .arguments = { name + len, 0 },
@@ -191,23 +182,16 @@ static bool has_constants(struct lpo_kernel_span t)
     return false;
 }
 
-static size_t find(struct lpo_kernel_span t, const char *part)
-{
-    const char *at = memmem(t.at, t.len, part, strlen(part));
-
-    return at ? (size_t)(at - t.at) : t.len;
-}
-
 /* A module has small letters and its dots are gone; the class begins with the first large one. */
 static struct lpo_kernel_span cute_class(struct lpo_kernel_span t)
 {
-    size_t from = 0, object = find(t, "_object"), types = find(t, "_tensorptr");
+    size_t from = 0, behind = lpo_kernel_from(t, "_object").len;
 
-    if (object == t.len) { /* a function, or a name that was cut before its class was whole */
-        t.len = types;
+    if (!behind) { /* a function, or a name that was cut before its class was whole */
+        t.len -= lpo_kernel_from(t, "_tensorptr").len;
         return t;
     }
-    t.len = object;
+    t.len -= behind;
     while (from < t.len && !isupper((unsigned char)t.at[from]))
         from++;
     return from < t.len ? (struct lpo_kernel_span){ t.at + from, t.len - from } : t;
@@ -216,14 +200,15 @@ static struct lpo_kernel_span cute_class(struct lpo_kernel_span t)
 struct lpo_kernel_span lpo_region_kernel_chosen_part(struct lpo_kernel_span function)
 {
     static const char cute[] = "kernel_cutlass_", triton[] = "kernel_";
-    size_t from = sizeof cute - 1, end;
+    const size_t begin = sizeof cute - 1, n = sizeof triton - 1;
+    struct lpo_kernel_span behind;
 
-    if (function.len > from && memcmp(function.at, cute, from) == 0)
-        return cute_class((struct lpo_kernel_span){ function.at + from, function.len - from });
-    end = find(function, triton) + sizeof triton - 1;
-    if (end < function.len && memcmp(function.at, "_Z", 2) != 0 &&
-        has_constants((struct lpo_kernel_span){ function.at + end, function.len - end }))
-        function.len = end - 1;
+    if (lpo_kernel_begins(function, cute))
+        return cute_class((struct lpo_kernel_span){ function.at + begin, function.len - begin });
+    behind = lpo_kernel_from(function, triton);
+    if (behind.len > n && !lpo_kernel_begins(function, "_Z") &&
+        has_constants((struct lpo_kernel_span){ behind.at + n, behind.len - n }))
+        function.len -= behind.len - n + 1;
     return function;
 }
 

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 struct lpo_str;
 
@@ -17,6 +18,41 @@ struct lpo_kernel_span {
     const char *at;
     size_t len;
 };
+
+static inline bool lpo_kernel_is(struct lpo_kernel_span s, const char *text)
+{
+    return s.len == strlen(text) && memcmp(s.at, text, s.len) == 0;
+}
+
+/* With something behind it, or before it. */
+static inline bool lpo_kernel_begins(struct lpo_kernel_span s, const char *text)
+{
+    return s.len > strlen(text) && memcmp(s.at, text, strlen(text)) == 0;
+}
+
+static inline bool lpo_kernel_ends(struct lpo_kernel_span s, const char *text)
+{
+    size_t n = strlen(text);
+
+    return s.len > n && memcmp(s.at + s.len - n, text, n) == 0;
+}
+
+/* From `text` on; at NULL: it is not in it. */
+static inline struct lpo_kernel_span lpo_kernel_from(struct lpo_kernel_span s, const char *text)
+{
+    const char *at = memmem(s.at, s.len, text, strlen(text));
+
+    return (struct lpo_kernel_span){ at, at ? s.len - (size_t)(at - s.at) : 0 };
+}
+
+static inline size_t lpo_kernel_digits(struct lpo_kernel_span s)
+{
+    size_t n = 0;
+
+    while (n < s.len && s.at[n] >= '0' && s.at[n] <= '9')
+        n++;
+    return n;
+}
 
 /* Points into the name it was made from. */
 struct lpo_kernel_parts {

@@ -3,66 +3,44 @@
 #include "region/kernel_name/short.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "region/kernel_name/short_text.h"
+#include "rules/rules.h"
 #include "trace/demangle.h"
 #include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static bool same(struct lpo_kernel_span s, const char *text)
+static struct lpo_short_rules short_rules;
+
+static void read_rules(void)
 {
-    return s.len == strlen(text) && memcmp(s.at, text, s.len) == 0;
+    short_rules = (struct lpo_short_rules){
+        .types = lpo_rules_words("kernels", "short_types", NULL),
+        .carriers = lpo_rules_words("kernels", "short_carriers", NULL),
+        .wrappers = lpo_rules_words("kernels", "short_words", "wrapper"),
+        .noise = lpo_rules_words("kernels", "short_words", "noise"),
+        .common = lpo_rules_words("kernels", "short_words", "common"),
+    };
 }
 
-static bool ends(struct lpo_kernel_span s, const char *text)
+const struct lpo_short_rules *lpo_region_short_rules(void)
 {
-    size_t len = strlen(text);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    return s.len > len && memcmp(s.at + s.len - len, text, len) == 0;
+    pthread_once(&once, read_rules);
+    return &short_rules;
 }
 
 bool lpo_region_short_type(struct lpo_kernel_span s, struct lpo_kernel_span *out)
 {
-    static const struct type {
-        const char *name, *text;
-    } types[] = {
-        { "BFloat16", "bf16" },
-        { "__nv_bfloat16", "bf16" },
-        { "bfloat16_t", "bf16" },
-        { "__hip_bfloat16", "bf16" },
-        { "nv_bfloat16", "bf16" },
-        { "hip_bfloat16", "bf16" },
-        { "Half", "f16" },
-        { "__half", "f16" },
-        { "half", "f16" },
-        { "half_t", "f16" },
-        { "float", "float" },
-        { "double", "double" },
-        { "long", "long" },
-        { "int", "int" },
-        { "bool", "bool" },
-        { "short", "short" },
-        { "char", "char" },
-        { "tfloat32_t", "tf32" },
-        { "Float8_e4m3fn", "fp8e4m3" },
-        { "__nv_fp8_e4m3", "fp8e4m3" },
-        { "float_e4m3_t", "fp8e4m3" },
-        { "Float8_e5m2", "fp8e5m2" },
-        { "__nv_fp8_e5m2", "fp8e5m2" },
-        { "float_e5m2_t", "fp8e5m2" },
-        { "float_e2m1_t", "fp4" },
-        { "__nv_fp4_e2m1", "fp4" },
-        { "Float8_e4m3fnuz", "fp8e4m3" },
-    };
+    const char *text = lpo_rules_value(lpo_region_short_rules()->types, s.at, s.len);
 
-    for (size_t i = 0; i < COUNT(types); i++)
-        if (same(s, types[i].name)) {
-            *out = (struct lpo_kernel_span){ types[i].text, strlen(types[i].text) };
-            return true;
-        }
-    return false;
+    if (text)
+        *out = (struct lpo_kernel_span){ text, strlen(text) };
+    return text != NULL;
 }
 
 /* "silu_kernel_cuda" is "silu". */
@@ -72,7 +50,7 @@ struct lpo_kernel_span lpo_region_short_word(struct lpo_kernel_span s)
                                          "_cuda",        "CUDAKernel",   "Kernel" };
 
     for (size_t i = 0; i < COUNT(tails); i++)
-        if (ends(s, tails[i])) {
+        if (lpo_kernel_ends(s, tails[i])) {
             s.len -= strlen(tails[i]);
             break;
         }
@@ -102,56 +80,11 @@ static bool next_word(struct lpo_kernel_span s, size_t *at, struct lpo_kernel_sp
 /* Words of template arguments that only wrap a functor. */
 static bool wrapper(struct lpo_kernel_span w)
 {
-    static const char *const words[] = {
-        "gpu_kernel_impl",
-        "gpu_kernel_impl_nocast",
-        "BinaryFunctor",
-        "AUnaryFunctor",
-        "BUnaryFunctor",
-        "ReduceOp",
-        "func_wrapper_t",
-        "TensorListMetadata",
-        "operator",
-        "lambda",
-        "const",
-        "void",
-        "unsigned",
-        "instance",
-        "gpu_index_kernel",
-        "anonymous",
-        "namespace",
-        "complex",
-        "unnamed",
-        "OpaqueType",
-        "UnaryOpFunctor",
-        "array",
-        "Array",
-        "BinaryOpListAlphaFunctor",
-        "TensorIterator",
-        "TensorIteratorBase",
-        "FusedOptimizerTensorListMetadata",
-        "BinaryOpScalarFunctor",
-        "_cuda_scatter_gather_internal_kernel",
-        "true",
-        "false",
-        "TensorEvaluator",
-        "TensorAssignOp",
-        "TensorMap",
-        "Tensor",
-        "MakePointer",
-        "TensorCwiseBinaryOp",
-        "TensorCwiseUnaryOp",
-        "TensorCwiseNullaryOp",
-        "ParallelForAgent",
-        "kernel_attr",
-    };
-
-    for (size_t i = 0; i < COUNT(words); i++)
-        if (same(w, words[i]))
-            return true;
+    if (lpo_rules_value(lpo_region_short_rules()->wrappers, w.at, w.len))
+        return true;
     return isdigit((unsigned char)w.at[0]) || /* and the architecture that one is built for */
-           (w.len > 7 && memcmp(w.at, "enable_", 7) == 0) ||
-           (w.len > 3 && memcmp(w.at, "gfx", 3) == 0 && isdigit((unsigned char)w.at[3]));
+           lpo_kernel_begins(w, "enable_") ||
+           (lpo_kernel_begins(w, "gfx") && isdigit((unsigned char)w.at[3]));
 }
 
 /* The first functor in template arguments, and the type it is made for. */
@@ -210,55 +143,30 @@ static void add_tile(struct lpo_kernel_span arguments, struct lpo_str *out)
     }
 }
 
-/* Functions whose template arguments have the functor that matters. */
-static const struct carrier {
-    const char *function, *text;
-} carriers[] = {
-    { "elementwise_kernel", "elementwise" },
-    { "elementwise_kernel_manual_unroll", "elementwise" },
-    { "vectorized_elementwise_kernel", "elementwise" },
-    { "vectorized_templated_elementwise_kernel", "elementwise" },
-    { "unrolled_elementwise_kernel", "elementwise" },
-    { "elementwise_kernel_with_index", "elementwise" },
-    { "index_elementwise_kernel", "index" },
-    { "_scatter_gather_elementwise_kernel", "scatter_gather" },
-    { "distribution_elementwise_grid_stride_kernel", "distribution" },
-    { "reduce_kernel", "reduce" },
-    { "multi_tensor_apply_kernel", "multi_tensor" },
-    { "device_kernel", "cutlass" },
-    { "Kernel", "cutlass" },
-    { "Kernel2", "cutlass" },
-    { "kentry", "ck" },
-    { "EigenMetaKernel", "eigen" },
-    { "_kernel_agent", "thrust" },
-    { "VectorizedElementwiseKernel", "elementwise" },
-    { "VectorizedBroadcastKernel", "broadcast" },
-};
-
+/* A function whose template arguments have the functor that matters. */
 static bool add_carried(const struct lpo_kernel_parts *p, struct lpo_str *out)
 {
-    for (size_t i = 0; i < COUNT(carriers); i++) {
-        struct functor f;
+    const char *text =
+        lpo_rules_value(lpo_region_short_rules()->carriers, p->function.at, p->function.len);
+    struct functor f;
 
-        if (!same(p->function, carriers[i].function))
-            continue;
-        f = find_functor(p->arguments);
-        if (!f.name.len)
-            return false;
-        if (f.name.len > 8 && memcmp(f.name.at, "cutlass_", 8) == 0) { /* a name of its own */
-            if (!lpo_region_short_long_word(&(struct lpo_kernel_parts){ .function = f.name }, out))
-                lpo_str_addn(out, f.name.at, f.name.len);
-            return true;
-        }
-        f.name = lpo_region_short_word(f.name);
-        lpo_str_addf(out, "%s<%.*s", carriers[i].text, (int)f.name.len, f.name.at);
-        if (f.type.len)
-            lpo_str_addf(out, " %.*s", (int)f.type.len, f.type.at);
-        add_tile(p->arguments, out);
-        lpo_str_addc(out, '>');
+    if (!text)
+        return false;
+    f = find_functor(p->arguments);
+    if (!f.name.len)
+        return false;
+    if (lpo_kernel_begins(f.name, "cutlass_")) { /* a name of its own */
+        if (!lpo_region_short_long_word(&(struct lpo_kernel_parts){ .function = f.name }, out))
+            lpo_str_addn(out, f.name.at, f.name.len);
         return true;
     }
-    return false;
+    f.name = lpo_region_short_word(f.name);
+    lpo_str_addf(out, "%s<%.*s", text, (int)f.name.len, f.name.at);
+    if (f.type.len)
+        lpo_str_addf(out, " %.*s", (int)f.type.len, f.type.at);
+    add_tile(p->arguments, out);
+    lpo_str_addc(out, '>');
+    return true;
 }
 
 /* Numbers and booleans in the order they stand; -1: no such argument. */
@@ -280,8 +188,8 @@ static void find_values(struct lpo_kernel_span arguments, int *numbers, size_t c
                 value = value * 10 + (w.at[i] - '0');
             numbers[n++] = value;
         }
-        if (depth == 0 && b < bool_count && (same(w, "true") || same(w, "false")))
-            bools[b++] = same(w, "true");
+        if (depth == 0 && b < bool_count && (lpo_kernel_is(w, "true") || lpo_kernel_is(w, "false")))
+            bools[b++] = lpo_kernel_is(w, "true");
         else if (depth == 0 && b < bool_count && w.at - arguments.at > 6 &&
                  memcmp(w.at - 6, "(bool)", 6) == 0)
             bools[b++] = w.at[0] == '1';
@@ -294,10 +202,9 @@ static bool add_flash(const struct lpo_kernel_parts *p, struct lpo_str *out)
 {
     struct lpo_kernel_span f = lpo_region_short_word(p->function);
     int numbers[3] = { -1, -1, -1 }, bools[2] = { -1, -1 };
-    bool split = memmem(f.at, f.len, "splitkv", 7) != NULL;
+    bool split = lpo_kernel_from(f, "splitkv").at != NULL;
 
-    if (f.len < 6 || memcmp(f.at, "flash_", 6) != 0 ||
-        !memmem(p->arguments.at, p->arguments.len, "kernel_traits<", 14))
+    if (!lpo_kernel_begins(f, "flash_") || !lpo_kernel_from(p->arguments, "kernel_traits<").at)
         return false;
     find_values(p->arguments, numbers, 3, bools, 2);
     if (numbers[2] < 0)
@@ -330,7 +237,7 @@ static struct lpo_kernel_span plain_name(const struct lpo_kernel_parts *p)
 {
     size_t from = p->scope.len;
 
-    if (!same(p->function, "kernel"))
+    if (!lpo_kernel_is(p->function, "kernel"))
         return p->arguments.len ? lpo_region_short_word(p->function) : p->function;
     while (from && word(p->scope.at[from - 1]))
         from--;
@@ -351,7 +258,7 @@ static struct lpo_kernel_span with_width(struct lpo_kernel_span args, struct lpo
 {
     const char *end = NULL;
 
-    if (same(w, "_BitInt"))
+    if (lpo_kernel_is(w, "_BitInt"))
         end = memchr(w.at, ')', args.len - (size_t)(w.at - args.at));
     if (end)
         w.len = (size_t)(end - w.at) + 1;
@@ -361,11 +268,10 @@ static struct lpo_kernel_span with_width(struct lpo_kernel_span args, struct lpo
 static void add_argument(struct lpo_str *out, size_t begin, struct lpo_kernel_span w, bool minus)
 {
     struct lpo_kernel_span type = w;
-    size_t digits = 0;
+    size_t digits;
 
     lpo_region_short_type(w, &type);
-    while (digits < type.len && isdigit((unsigned char)type.at[digits]))
-        digits++;
+    digits = lpo_kernel_digits(type);
     if (digits)
         type.len = digits;
     if (out->len > begin)
@@ -400,8 +306,8 @@ static bool add_plain(const struct lpo_kernel_parts *p, struct lpo_str *out)
             continue;
         }
         depth = depth_at(args, was, (size_t)(w.at - args.at), depth);
-        if (depth > 0 || same(w, "unsigned") || same(w, "const") || same(w, "void") ||
-            (at + 1 < args.len && args.at[at] == ':'))
+        if (depth > 0 || lpo_kernel_is(w, "unsigned") || lpo_kernel_is(w, "const") ||
+            lpo_kernel_is(w, "void") || (at + 1 < args.len && args.at[at] == ':'))
             continue;
         add_argument(out, begin, with_width(args, w), w.at > args.at && w.at[-1] == '-');
     }
@@ -438,10 +344,7 @@ void lpo_region_short_fit(struct lpo_str *s, size_t from, size_t columns)
 void lpo_region_short_name(struct lpo_kernel_span name, struct lpo_str *out)
 {
     static bool (*const families[])(const struct lpo_kernel_parts *, struct lpo_str *) = {
-        lpo_region_short_nvjet,
-        lpo_region_short_xmma,
-        lpo_region_short_tensile,
-        lpo_region_short_bmm,
+        lpo_region_short_one_word,
         lpo_region_short_cute,
         lpo_region_short_long_word,
         add_carried,

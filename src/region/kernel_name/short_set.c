@@ -7,6 +7,7 @@
 
 #include "region/kernel_name/short.h"
 #include "region/kernel_name/short_text.h"
+#include "rules/rules.h"
 #include "trace/demangle.h"
 #include "util/arena.h"
 #include "util/map.h"
@@ -38,21 +39,6 @@ static bool word(char c)
     return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
 }
 
-/* Words that tell nobody anything. */
-static bool noise(struct lpo_kernel_span w)
-{
-    static const char *const words[] = {
-        "at",       "native",   "c10",      "std",       "cutlass",   "cute",
-        "const",    "void",     "unsigned", "anonymous", "unnamed",   "lambda",
-        "operator", "instance", "kernel",   "cuda",      "namespace", "detail",
-    };
-
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (w.len == strlen(words[i]) && memcmp(w.at, words[i], w.len) == 0)
-            return true;
-    return false;
-}
-
 /* The end of a cast as nsys writes it, "(int)" in "(int)4"; `at` when there is none here. */
 static size_t skip_cast(struct lpo_kernel_span s, size_t at)
 {
@@ -72,21 +58,21 @@ static size_t skip_cast(struct lpo_kernel_span s, size_t at)
  * suffix, noise left out. Two tools write one kernel in two ways; here they are nearly the same. */
 static struct lpo_kernel_span words_of(struct lpo_arena *a, struct lpo_kernel_span name)
 {
+    const struct lpo_map *noise = lpo_region_short_rules()->noise;
     LPO_STR out = { 0 };
 
     for (size_t i = 0; i < name.len; i++) {
         struct lpo_kernel_span w = { name.at + i, 0 }, type;
-        size_t digits = 0;
+        size_t digits;
 
         i = skip_cast(name, i);
         while (i < name.len && word(name.at[i])) {
             w.len++;
             i++;
         }
-        if (!w.len || noise(w))
+        if (!w.len || lpo_rules_value(noise, w.at, w.len))
             continue;
-        while (digits < w.len && isdigit((unsigned char)w.at[digits]))
-            digits++;
+        digits = lpo_kernel_digits(w);
         if (digits && digits < w.len && strchr("ul", w.at[digits]))
             w.len = digits;
         if (lpo_region_short_type(w, &type))
