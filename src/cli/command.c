@@ -9,6 +9,7 @@
 #include "cli/complete.h"
 #include "cli/sample_counters.h"
 #include "run/child/interrupt.h"
+#include "run/child/signals.h"
 #include "run/child/supervise.h"
 #include "run/one_rank.h"
 #include "run/secrets/secrets.h"
@@ -209,6 +210,7 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
     struct lpo_err err = { 0 };
     int used;
 
+    lpo_run_signals_start();
     lpo_run_guard_offer();
     lpo_spool_on_wait(say_what_is_waited_for);
     while (argc > 1 && (used = lpo_cli_common_option(app, argc - 1, argv + 1, &err)) != 0) {

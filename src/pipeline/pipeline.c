@@ -212,7 +212,7 @@ static int end_beside(struct lpo_pipeline *p, const struct lpo_stage *stage,
     struct lpo_err why = { 0 };
     int rc;
 
-    if (!r || r->state != LPO_RUNNING)
+    if (!r || r->state != LPO_RUNNING || !ctx->dir) /* it never began */
         return 0;
     rc = stage->collect(ctx, &why);
     if (rc == 0 && ctx->nothing_to_do)
@@ -269,7 +269,7 @@ static int run_in_order(struct lpo_pipeline *p, struct lpo_err *err)
 
 int lpo_pipeline_run(struct lpo_pipeline *p, struct lpo_err *err)
 {
-    struct lpo_beside beside = { .len = 0 };
+    struct lpo_beside beside = { 0 };
     int rc = lpo_run_supervise_begin(err);
 
     for (const struct lpo_stage *const *s = lpo_pipeline_stages();

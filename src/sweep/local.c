@@ -150,9 +150,9 @@ static size_t reap(struct pool *p)
 
     for (size_t i = 0; i < p->count; i++) {
         struct slot *slot = &p->slots[i];
-        int status;
+        int status = 0xff00; /* where somebody else took it */
 
-        if (slot->pid && waitpid(slot->pid, &status, WNOHANG) == slot->pid)
+        if (slot->pid && waitpid(slot->pid, &status, WNOHANG) != 0)
             take_end(p, slot, status);
         running += slot->pid != 0;
     }

@@ -22,6 +22,29 @@ TOY = os.path.join(os.path.dirname(LPO), "workloads", "toy_llm")
 ONLY_DIRECT = [*QUIET, "pipeline.native.enable=false"]
 
 
+class Inherited(LpoCase):
+    """What the program that starts lpo passes on without meaning to."""
+
+    def spoil(self) -> None:
+        for sig in (signal.SIGCHLD, signal.SIGUSR1, signal.SIGXFSZ):
+            signal.signal(sig, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
+
+    def test_signals_ignored_and_blocked(self) -> None:
+        for words in (["doctor"], ["run", "hydra.run.dir=out", *ONLY_DIRECT, "--", "true"]):
+            with self.subTest(words[0]):
+                done = subprocess.run([LPO, *words], cwd=self.cwd, capture_output=True, preexec_fn=self.spoil, timeout=60)
+                self.assertIn(done.returncode, (0, 3), done.stderr)
+
+    def test_an_interrupt_that_was_blocked(self) -> None:
+        child = subprocess.Popen([LPO, "run", "hydra.run.dir=out", *ONLY_DIRECT, "--", "sleep", "60"], cwd=self.cwd,
+                                 stderr=subprocess.PIPE, preexec_fn=self.spoil)
+        self.wait_for(lambda: os.path.exists(os.path.join(self.cwd, "out", "workload", "direct_inference", "stdout.log")))
+        child.send_signal(signal.SIGTERM)
+        child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 130)
+
+
 class Told(LpoCase):
     """What the reports of a run say where something did not go as it should."""
 

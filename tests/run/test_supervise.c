@@ -237,6 +237,25 @@ static void blind_is_not_certain(void **state)
     assert_int_equal(kill(pid, 0), -1);
 }
 
+/* A supervisor that ignores SIGCHLD passes that on, and the kernel then tells nobody of an end. */
+static void an_end_that_nobody_can_wait_for(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_steps steps = { .arena = a };
+    struct lpo_result r;
+    struct lpo_err err = { 0 };
+    struct sigaction before;
+    struct lpo_watch bare = { 0 };
+
+    (void)state;
+    sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = SIG_IGN }, &before);
+    assert_int_equal(lpo_run_supervise(shell_step(&steps, "echo x"), &bare, &r, &err), 0);
+    assert_int_equal(r.end, LPO_END_EXIT);
+    assert_int_equal(r.code, 255);
+    assert_string_equal(r.last_line, "x");
+    sigaction(SIGCHLD, &before, NULL);
+}
+
 /* Last, because the answer stays: an interrupted session starts nothing more. */
 static void interrupt_is_forwarded(void **state)
 {
@@ -272,6 +291,7 @@ int main(void)
     UNIT_TEST(&u, nothing_survives_kill_9);
     UNIT_TEST(&u, capture_keeps_stdout);
     UNIT_TEST(&u, blind_is_not_certain);
+    UNIT_TEST(&u, an_end_that_nobody_can_wait_for);
     UNIT_TEST(&u, interrupt_is_forwarded);
     return unit_run(&u);
 }

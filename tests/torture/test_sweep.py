@@ -56,6 +56,14 @@ ERRORS = {"rename": ["EACCES", "EIO"], "fsync": ["EIO"], "write": ["ENOSPC", "EI
 # What stands in every run folder from its first moment, and what a finished one has besides.
 FIRST = ["run.json", "config.yaml", "overrides.yaml", "env.json", "inputs.yaml", "hardware.json"]
 LAST = [*FIRST, "lpo.log", "report.md", "report.json", "stakeholder_summary.md"]
+FAKES = pathlib.Path(os.environ["LPO_BUILD_ROOT"]) / "tests"
+GPU = {"LPO_NVML": str(FAKES / "pipeline" / "fake_nvml.so"), "LPO_LIBCUDA": str(FAKES / "gpu" / "libfake-pm.so"),
+       "LPO_LIBCUPTI": str(FAKES / "gpu" / "libfake-pm.so"), "FAKE_PM_ROUNDS": "0"}
+# Every stage, those that run beside the others included; tools that are not here are part of it.
+STAGES = ["hydra.run.dir=here/run", *(f"pipeline.{stage}.enable=true" for stage in
+          ("static_analysis", "direct_inference", "native", "torch_profiler", "nsys", "ncu", "nvml", "counters")), "--", "/bin/true"]
+STAGE_KINDS = {"rename": ["EIO", "kill"], "write": ["ENOSPC", "kill"], "open": ["EMFILE", "kill"], "fsync": ["EIO"], "spawn": ["ENOMEM"],
+               "mkdir": ["ENOSPC"], "flock": ["ENOLCK"], "read": ["EIO"], "pipe": ["EMFILE"], "unlink": ["EACCES", "kill"]}
 WORDS = ["hydra.run.dir=here/run", "pipeline.static_analysis.enable=false", "--", "/bin/true"]
 
 
@@ -232,6 +240,28 @@ class Sweep(unittest.TestCase):
         """the call fails, and so do all after it unless it says once"""
         self.sweep("a call fails", self.check_failed, [{"call": kind, "error": error, "at": n} for kind in KINDS for error in ERRORS[kind]
                                        for n in picked(self.counts[kind], FAILED_POINTS)])
+
+    def check_stages(self, point: dict) -> None:
+        with World() as world:
+            ended = world.lpo("run", *STAGES, LPO_FAULT_CALL=point["call"], LPO_FAULT_AT=point["at"], LPO_FAULT=point["error"], **GPU)
+            self.assertIn(ended.returncode, (0, 1, 2, 3) if point["error"] != "kill" else (-9, 0, 1, 3), ended.stderr)
+            self.assertTrue(ended.stderr.strip() or ended.returncode <= 0, "failed without a word")
+            self.unharmed(world)
+            if world.run_dir.exists():
+                report = world.lpo("report", "here/run")
+                self.assertEqual(report.returncode, 0, report.stderr)
+
+    def test_stages(self) -> None:
+        """a call fails, or lpo is killed there, while stages begin, run and end, also beside each other"""
+        with World() as world:
+            counted = world.root / "counts"
+            done = world.lpo("run", *STAGES, LPO_FAULT_COUNT=counted, **GPU)
+            self.assertIn(done.returncode, (0, 1, 3), done.stderr)
+            states = {s["name"]: s["state"] for s in json.loads((world.run_dir / "run.json").read_text())["stages"]}
+            self.assertTrue(all(states[name] != "skipped" for name in ("nvml", "counters")), states)
+            counts = {name: int(n) for name, n in (line.split() for line in counted.read_text().splitlines())}
+        self.sweep("every stage", self.check_stages, [{"call": kind, "error": error, "at": n} for kind, errors in STAGE_KINDS.items()
+                   for error in errors for n in picked(counts[kind], 12 if kind == "rename" and error == "EIO" else 2)])
 
     def stalls(self, world: World, child: subprocess.Popen) -> bool:
         """True when lpo hangs in the call; False when it ended without it."""

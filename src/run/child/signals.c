@@ -3,6 +3,19 @@
 
 #include <sys/signalfd.h>
 
+void lpo_run_signals_start(void)
+{
+    struct sigaction act;
+    sigset_t none;
+
+    for (int sig = 1; sig < NSIG; sig++)
+        if (sig != SIGHUP && sig != SIGINT && sig != SIGQUIT && sig != SIGTERM &&
+            sigaction(sig, NULL, &act) == 0 && act.sa_handler == SIG_IGN)
+            signal(sig, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 void lpo_run_signals_ending(sigset_t *set)
 {
     sigemptyset(set);

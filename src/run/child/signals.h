@@ -8,6 +8,9 @@
 
 #include <signal.h>
 
+/* At the start of the program: who started us may have ignored or blocked signals, and passed that
+ * on. Without SIGCHLD no child is ever seen to end. What a shell or nohup ignores stays ignored. */
+void lpo_run_signals_start(void);
 void lpo_run_signals_ending(sigset_t *set);
 
 /* From now on they, SIGCHLD and `also` (0: none) are read from the descriptor that is returned, and

@@ -172,8 +172,14 @@ static void ask_to_end(struct child *c, int sig)
 
 static void escalate(struct child *c)
 {
-    if (!c->asked || c->asked == SIGKILL || lpo_run_clock_ns() < c->next_escalation)
+    if (!c->asked || lpo_run_clock_ns() < c->next_escalation)
         return;
+    if (c->asked == SIGKILL) { /* the kernel does not let it go: a disk that hangs */
+        c->ended = true;
+        c->ended_at = lpo_run_clock_ns();
+        c->status = SIGKILL;
+        return;
+    }
     ask_to_end(c, c->asked == SIGINT ? SIGTERM : SIGKILL);
 }
 
@@ -199,10 +205,14 @@ static void take_signals(struct child *c)
 
 static void reap(struct child *c)
 {
-    if (!c->ended && wait4(c->pid, &c->status, WNOHANG, &c->usage) == c->pid) {
-        c->ended = true;
-        c->ended_at = lpo_run_clock_ns();
-    }
+    pid_t pid = c->ended ? 0 : wait4(c->pid, &c->status, WNOHANG, &c->usage);
+
+    if (pid == 0 || (pid < 0 && errno != ECHILD))
+        return;
+    if (pid < 0) /* somebody else took its status */
+        c->status = 0xff00;
+    c->ended = true;
+    c->ended_at = lpo_run_clock_ns();
 }
 
 static void check_deadline(struct child *c)

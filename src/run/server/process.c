@@ -190,13 +190,16 @@ void lpo_run_server_output_close(struct lpo_server_output *o)
 void lpo_run_server_process_reap(struct lpo_server_process *const *all, size_t count)
 {
     int status;
+    pid_t pid;
 
-    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         for (size_t i = 0; i < count; i++)
             if (all[i]->pid == pid) {
                 all[i]->ended = true;
                 all[i]->status = status;
             }
+    for (size_t i = 0; pid < 0 && errno == ECHILD && i < count; i++)
+        all[i]->ended = all[i]->ended || all[i]->pid;
 }
 
 bool lpo_run_server_process_lives(const struct lpo_server_process *p)
