@@ -24,12 +24,17 @@ struct lpo_rundir_export {
     int fd;       /* of the folder: nobody sweeps it while this is open */
 };
 
-static size_t ending(const char *path)
+static const char *const report_endings[] = { ".nsys-rep", ".qdrep" };
+static const char *const export_endings[] = { ".sqlite", ".sqlite.gz" };
+
+enum { NREPORTS = sizeof report_endings / sizeof *report_endings };
+
+/* Length of the one that the path ends in; 0: none. */
+static size_t ending(const char *path, const char *const endings[2])
 {
-    static const char *const endings[] = { ".nsys-rep", ".qdrep" };
     size_t len = strlen(path);
 
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+    for (size_t i = 0; i < 2; i++) {
         size_t n = strlen(endings[i]);
 
         if (len > n && strcmp(path + len - n, endings[i]) == 0)
@@ -38,21 +43,38 @@ static size_t ending(const char *path)
     return 0;
 }
 
-bool lpo_rundir_is_nsys_report(const char *path)
+bool lpo_rundir_is_named_report(const char *path)
 {
-    const struct lpo_reader *reader;
+    return ending(path, report_endings) != 0;
+}
 
-    return ending(path) && lpo_path_exists(path) && lpo_trace_reader_find(path, &reader, NULL) < 0;
+bool lpo_rundir_is_export_of_report(const char *path)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    size_t end = ending(path, export_endings);
+    int stem = (int)(strlen(path) - end);
+
+    for (size_t i = 0; end && i < NREPORTS; i++) {
+        const char *report = lpo_arena_printf(a, "%.*s%s", stem, path, report_endings[i]);
+        const struct lpo_reader *reader;
+
+        if (lpo_path_exists(report) && lpo_trace_reader_find(report, &reader, NULL) == 0 &&
+            reader->like)
+            return true;
+    }
+    return false;
 }
 
 static char *sqlite_name(struct lpo_arena *a, const char *report)
 {
-    const char *stem = lpo_arena_strndup(a, report, strlen(report) - ending(report));
+    const char *stem =
+        lpo_arena_strndup(a, report, strlen(report) - ending(report, report_endings));
 
     return lpo_arena_printf(a, "%s.sqlite", stem);
 }
 
-const char *lpo_rundir_nsys_export_beside(struct lpo_arena *a, const char *report)
+/* Where it is not older; else NULL. */
+static const char *find_beside(struct lpo_arena *a, const char *report)
 {
     const char *path = sqlite_name(a, report);
     struct stat of_report, of_export;
@@ -72,8 +94,8 @@ static int fail_without_nsys(struct lpo_arena *a, const char *report, struct lpo
     lpo_str_addc(&command, ' ');
     lpo_str_add_shell(&command, report);
     return lpo_fail(err, LPO_E_MISSING,
-                    "'%s' is a report that only nsys can read, and nsys is not on PATH; where nsys "
-                    "is installed, run: %s",
+                    "lpo cannot read the report '%s', and nsys is not on PATH; where nsys is "
+                    "installed, run: %s",
                     report, lpo_str_text(&command));
 }
 
@@ -98,7 +120,7 @@ int lpo_rundir_export_create(struct lpo_arena *a, const char *report,
                              struct lpo_rundir_export **out, struct lpo_err *err)
 {
     LPO_AUTO(lpo_rundir_export) e = lpo_xcalloc(1, sizeof *e);
-    const char *beside = lpo_rundir_nsys_export_beside(a, report);
+    const char *beside = find_beside(a, report);
 
     e->fd = -1;
     if (beside)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rundir/nsys_export.h - a report of Nsight Systems (.nsys-rep), as the SQLite file that lpo reads.
  *
- * The report's own format is not published: nsys alone reads it. An export that lies beside the
- * report is taken; else `nsys export` makes one in a temporary folder. */
+ * For a report that lpo cannot read itself (trace/nsysrep): damaged, or of a later version. An
+ * export that lies beside it is taken; else `nsys export` makes one in a temporary folder. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,11 +13,10 @@ struct lpo_arena;
 struct lpo_err;
 struct lpo_rundir_export;
 
-/* Only its name says so: a file that ends in .nsys-rep or .qdrep and is none of the formats that
- * lpo recognises by their contents. */
-bool lpo_rundir_is_nsys_report(const char *path);
-/* The export beside the report (run.sqlite for run.nsys-rep), where it is not older; else NULL. */
-const char *lpo_rundir_nsys_export_beside(struct lpo_arena *a, const char *report);
+bool lpo_rundir_is_named_report(const char *path); /* it ends in .nsys-rep or .qdrep */
+/* Is it named as the export of a report (run.sqlite of run.nsys-rep) that lies beside it? Then the
+ * report is read, and the export would be the same once more. */
+bool lpo_rundir_is_export_of_report(const char *path);
 /* LPO_E_MISSING without nsys: the error is the command that makes the export elsewhere. */
 int lpo_rundir_export_create(struct lpo_arena *a, const char *report,
                              struct lpo_rundir_export **out, struct lpo_err *err);

@@ -29,7 +29,7 @@
 /* One file that was given or found. */
 struct given_file {
     const char *name;                   /* as given: for messages and reports */
-    const char *path;                   /* what is read: the file, a copy or an export of it */
+    const char *path;                   /* what is read: the file or a copy of it */
     const struct lpo_rundir_kind *kind; /* whose it is */
     size_t rank;                        /* of its format among those of the kind: 0 is best */
     bool found;                         /* in a folder */
@@ -45,17 +45,13 @@ struct given {
     struct lpo_rundir *d;
     LPO_VEC(struct given_file) files;
     LPO_VEC(struct lpo_spool *) copies;
-    LPO_VEC(struct lpo_rundir_export *) exports;
 };
 
 static void forget(struct given *g)
 {
     for (size_t i = 0; i < g->copies.len; i++)
         lpo_spool_destroy(g->copies.at[i]);
-    for (size_t i = 0; i < g->exports.len; i++)
-        lpo_rundir_export_destroy(g->exports.at[i]);
     lpo_vec_free(&g->copies);
-    lpo_vec_free(&g->exports);
     lpo_vec_free(&g->files);
 }
 
@@ -105,21 +101,13 @@ static bool is_counters(const char *path)
            lpo_counters_sniff(head, len);
 }
 
-/* The format of the file; a report of Nsight Systems becomes an export first. */
 static int recognise(struct given *g, struct given_file *f, struct lpo_err *err)
 {
     const struct lpo_reader *reader = NULL;
-    struct lpo_rundir_export *made = NULL;
 
-    if (lpo_rundir_is_nsys_report(f->path)) {
-        if (lpo_rundir_export_create(g->d->arena, f->path, &made, err) < 0)
-            return err->code;
-        lpo_vec_push(&g->exports, made);
-        f->path = lpo_rundir_export_path(made);
-    }
     if (lpo_trace_reader_find(f->path, &reader, err) < 0)
         return err->code;
-    return set_kind(g, f, reader->name, err);
+    return set_kind(g, f, reader->like ? reader->like : reader->name, err);
 }
 
 static int add_file(struct given *g, const char *path, struct lpo_err *err)
@@ -216,10 +204,9 @@ static void try_file(struct given *g, const char *path)
 {
     struct given_file f = { .name = path, .path = path, .found = true };
     struct lpo_err err = { 0 };
-    bool nsys = lpo_rundir_is_nsys_report(path);
 
-    if (nsys && lpo_rundir_nsys_export_beside(g->d->arena, path))
-        return; /* its export is in the folder, too */
+    if (lpo_rundir_is_export_of_report(path))
+        return;
     if (is_counters(path)) {
         lpo_rundir_add_counters(g->d, path, path);
         return;
@@ -229,7 +216,7 @@ static void try_file(struct given *g, const char *path)
         f.bytes = size_of(f.path);
         if (!is_our_timeline(f.path))
             lpo_vec_push(&g->files, f);
-    } else if (nsys) {
+    } else if (lpo_rundir_is_named_report(path)) {
         lpo_vec_push(&g->d->problems, lpo_rundir_problem(g->d, lpo_path_base(path), &err));
     }
 }

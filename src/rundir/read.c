@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "run/child/capture.h"
+#include "rundir/nsys_export.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -39,6 +40,26 @@ static void drop_notes(struct lpo_trace *t, size_t from, size_t count)
     t->notes.len -= count;
 }
 
+/* `own` says why lpo cannot. */
+static int read_through_nsys(struct lpo_arena *a, const char *path, struct lpo_trace *into,
+                             const struct lpo_err *own, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_rundir_export) e = NULL;
+    struct lpo_err why = { 0 };
+
+    if (lpo_rundir_export_create(a, path, &e, &why) < 0) {
+        if (err && why.code == LPO_E_MISSING) /* lpo's own reason says what nsys would do */
+            *err = *own;
+        else if (err)
+            *err = why;
+        return err ? err->code : why.code;
+    }
+    if (lpo_trace_read(lpo_rundir_export_path(e), into, err) < 0)
+        return err ? err->code : LPO_E_FORMAT;
+    lpo_trace_note(into, 0, "lpo cannot read this report itself: it was read through nsys export");
+    return 0;
+}
+
 /* Read first, converted only when that shows a need for it. */
 static int read_file(const char *path, const char *ncu, struct lpo_trace *into, struct lpo_err *err)
 {
@@ -46,13 +67,18 @@ static int read_file(const char *path, const char *ncu, struct lpo_trace *into, 
     const size_t notes = into->notes.len;
     size_t own_notes;
     const uint32_t sources = into->sources;
-    struct lpo_err why = { 0 };
-    int rc = lpo_trace_read(path, into, err);
+    struct lpo_err why = { 0 }, own = { 0 };
+    int rc = lpo_trace_read(path, into, &own);
     const bool ranges = into->need == LPO_NEEDS_NCU_RANGES;
 
-    if (into->need == LPO_NEEDS_NOTHING || !lpo_path_which(a, ncu))
+    if (rc < 0 && err)
+        *err = own;
+    if (into->need == LPO_NEEDS_NOTHING ||
+        (into->need != LPO_NEEDS_NSYS && !lpo_path_which(a, ncu)))
         return rc;
     into->sources = sources; /* the same file once more */
+    if (into->need == LPO_NEEDS_NSYS)
+        return read_through_nsys(a, path, into, &own, err);
     own_notes = into->notes.len - notes;
     if (read_through_ncu(a, ncu, path, into, &why) == 0) {
         drop_notes(into, notes, own_notes);

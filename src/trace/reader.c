@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/reader.h"
 
+#include <string.h>
+
 #include "trace/duplicates.h"
 #include "trace/readers.h"
 #include "trace/times.h"
@@ -12,11 +14,20 @@
 
 /* The first that knows the file reads it. */
 static const struct lpo_reader *const readers[] = {
-    &lpo_nsys_reader,  &lpo_ncu_rep_reader, &lpo_ncu_csv_reader, &lpo_nsys_stats_reader,
-    &lpo_xprof_reader, &lpo_kineto_reader,  &lpo_native_reader,  &lpo_snapshot_reader,
+    &lpo_nsysrep_reader, &lpo_nsys_reader,       &lpo_ncu_rep_reader,
+    &lpo_ncu_csv_reader, &lpo_nsys_stats_reader, &lpo_xprof_reader,
+    &lpo_kineto_reader,  &lpo_native_reader,     &lpo_snapshot_reader,
 };
 
 enum { NREADERS = sizeof readers / sizeof *readers, HEAD = 64 * 1024 };
+
+/* What is checked out where the file itself was not fetched. */
+static bool is_pointer(const unsigned char *head, size_t len)
+{
+    static const char mark[] = "version https://git-lfs.";
+
+    return len >= sizeof mark - 1 && memcmp(head, mark, sizeof mark - 1) == 0;
+}
 
 int lpo_trace_reader_find(const char *path, const struct lpo_reader **out, struct lpo_err *err)
 {
@@ -34,6 +45,11 @@ int lpo_trace_reader_find(const char *path, const struct lpo_reader **out, struc
         }
         lpo_str_addf(&known, "\n    %-10s %s", readers[i]->name, readers[i]->summary);
     }
+    if (is_pointer(head, len))
+        return lpo_fail(err, LPO_E_FORMAT,
+                        "'%s' is a pointer of Git LFS and not the file itself; in its repository, "
+                        "run: git lfs pull",
+                        path);
     return lpo_fail(err, LPO_E_FORMAT, "'%s' is %s\nlpo reads%s", path,
                     len == 0 ? "empty" : "in no format that lpo knows", lpo_str_text(&known));
 }

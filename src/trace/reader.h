@@ -14,6 +14,7 @@ struct lpo_trace;
 
 struct lpo_reader {
     const char *name;    /* "kineto" */
+    const char *like;    /* the reader of the same thing in another form; may be NULL */
     const char *summary; /* "PyTorch profiler trace (Kineto JSON, .gz too)" */
     /* Is this file of my format? `head` holds its first bytes, after decompression for .gz and
      * zstd. */

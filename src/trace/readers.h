@@ -9,6 +9,7 @@ extern const struct lpo_reader lpo_ncu_csv_reader;
 extern const struct lpo_reader lpo_ncu_rep_reader;
 extern const struct lpo_reader lpo_nsys_reader;
 extern const struct lpo_reader lpo_nsys_stats_reader;
+extern const struct lpo_reader lpo_nsysrep_reader;
 extern const struct lpo_reader lpo_native_reader;
 extern const struct lpo_reader lpo_snapshot_reader;
 extern const struct lpo_reader lpo_xprof_reader;

@@ -443,6 +443,7 @@ enum lpo_trace_need {
     LPO_NEEDS_NOTHING,
     LPO_NEEDS_NCU_FORMAT, /* a report of a format version that lpo does not know */
     LPO_NEEDS_NCU_RANGES, /* a report of range results alone */
+    LPO_NEEDS_NSYS,       /* a report of a version that lpo does not know, or a damaged one */
 };
 
 struct lpo_trace {

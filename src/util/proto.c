@@ -4,7 +4,7 @@
 /* The format allows ten bytes; the bits of the last that do not fit are dropped, as in Google's
  * readers. A longer one, or one that is cut, makes the rest of the message unreadable: without its
  * length nobody knows where the next field begins. */
-bool lpo_proto_varint_slow(struct lpo_proto *m, uint64_t *out)
+bool lpo_proto_varint_bytewise(struct lpo_proto *m, uint64_t *out)
 {
     uint64_t v = 0;
 

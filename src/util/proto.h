@@ -39,15 +39,37 @@ static inline struct lpo_proto lpo_proto(const void *bytes, size_t len)
 }
 
 /* At most 10 bytes; false when the message ends in it. */
-bool lpo_proto_varint_slow(struct lpo_proto *m, uint64_t *out);
+bool lpo_proto_varint_bytewise(struct lpo_proto *m, uint64_t *out);
 
-static inline bool lpo_proto_varint(struct lpo_proto *m, uint64_t *out)
+/* Seven bits of each byte move together, in three steps for all eight of them. */
+static inline uint64_t lpo_proto_join(uint64_t x)
 {
+    x &= 0x7f7f7f7f7f7f7f7f;
+    x = (x & 0x007f007f007f007f) | (x & 0x7f007f007f007f00) >> 1;
+    x = (x & 0x00003fff00003fff) | (x & 0x3fff00003fff0000) >> 2;
+    return (x & 0x000000000fffffff) | (x & 0x0fffffff00000000) >> 4;
+}
+
+/* Times have five to seven bytes: read at once, where eight are left. Inline, as a report is
+ * nothing but these. */
+__attribute__((always_inline)) static inline bool lpo_proto_varint(struct lpo_proto *m,
+                                                                   uint64_t *out)
+{
+    uint64_t x, last;
+
     if (m->at < m->end && *m->at < 0x80) {
         *out = *m->at++;
         return true;
     }
-    return lpo_proto_varint_slow(m, out);
+    if (m->end - m->at < (ptrdiff_t)sizeof x)
+        return lpo_proto_varint_bytewise(m, out);
+    memcpy(&x, m->at, sizeof x);
+    last = ~x & 0x8080808080808080; /* its lowest bit: of the last byte */
+    if (!last)
+        return lpo_proto_varint_bytewise(m, out);
+    *out = lpo_proto_join(x & (last ^ (last - 1)));
+    m->at += (__builtin_ctzll(last) >> 3) + 1;
+    return true;
 }
 
 /* Ends a message that lies about its length. */
@@ -79,7 +101,8 @@ static inline bool lpo_proto_fixed(struct lpo_proto *m, uint8_t wire, uint64_t *
 }
 
 /* False at the end of the message. */
-static inline bool lpo_proto_next(struct lpo_proto *m, struct lpo_proto_field *f)
+__attribute__((always_inline)) static inline bool lpo_proto_next(struct lpo_proto *m,
+                                                                 struct lpo_proto_field *f)
 {
     uint64_t key;
 

@@ -301,7 +301,7 @@ class Bounds(LpoCase):
         os.mkdir(scratch)
         self.write("bin/nsys", '#!/bin/sh\nprintf half >"$5"; printf more >"$5-journal"; exec sleep 60\n')
         os.chmod(os.path.join(bin, "nsys"), 0o755)
-        self.file("r.nsys-rep", b"a report")
+        self.file("r.nsys-rep", b"NVIDIA Tegra Profiler Report 2031@1@1@1-0v0." + b"opaque" * 10)
         child = subprocess.Popen([LPO, "regions", "r.nsys-rep"], cwd=self.cwd, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL,
                                  env=os.environ | {"TMPDIR": scratch, "PATH": bin + ":" + os.environ["PATH"]})

@@ -41,7 +41,8 @@ static const struct lpo_settings_field fields[] = {
     LPO_SETTING(lpo_nsys_settings, extra_args, LPO_S_ARGS, "pipeline.nsys.extra_args"),
 };
 
-static const char *const trace_files[] = { "*.sqlite", "*.sqlite.gz", NULL };
+static const char *const trace_files[] = { "*.nsys-rep", "*.qdrep", "*.sqlite", "*.sqlite.gz",
+                                           NULL };
 static const char *const summaries[] = { "summary_cuda_gpu_kern_sum*.csv", NULL };
 
 static const char *const from_start[] = { "pipeline.nsys.capture.after",
@@ -51,7 +52,7 @@ static const char *const formats[] = { "nsys", "nsys-stats", NULL };
 
 static const struct lpo_rundir_kind results = {
     .stage = "nsys",
-    .what = "the export of Nsight Systems",
+    .what = "the report of Nsight Systems",
     .patterns = trace_files,
     .formats = formats,
     .otherwise = summaries,

@@ -28,9 +28,9 @@ static int read_births(struct graph *g, const char *table, struct lpo_err *err)
     static const char *const names[] = { "start", "globalTid", "graphNodeId", "originalGraphNodeId",
                                          NULL };
     struct lpo_nsys_rows rows;
-    int rc = lpo_nsys_begin(g->r->db, &rows, table, names, NULL, err);
+    int rc = lpo_nsys_begin(g->r->db, &rows, table, names, err);
 
-    while (rc > 0 && lpo_nsys_step(g->r->db, &rows, g->r->t)) {
+    while (rc > 0 && lpo_nsys_step(&rows, g->r->t)) {
         bool fresh;
         uint32_t *slot;
 

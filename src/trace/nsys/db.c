@@ -20,6 +20,7 @@
 #include "util/vec.h"
 
 struct lpo_nsys {
+    struct lpo_nsys_tables given; /* how readers see it */
     sqlite3 *db;
     struct lpo_unpack_file *file;
     struct lpo_arena *arena;
@@ -213,26 +214,6 @@ static void prepare_strings(struct lpo_nsys *db)
         db->string = NULL;
 }
 
-int lpo_nsys_open(const char *path, struct lpo_nsys **out, struct lpo_err *err)
-{
-    LPO_AUTO(lpo_nsys) db = lpo_xcalloc(1, sizeof *db);
-
-    db->arena = lpo_arena_create();
-    db->strings = lpo_map_u64_create(0);
-    if (lpo_unpack(path, &db->file, err) < 0 || open_db(db, err) < 0)
-        return err ? err->code : LPO_E_FORMAT;
-    lpo_unpack_file_unname(db->file); /* SQLite holds its own handle by now */
-    prepare_strings(db);
-    *out = db;
-    db = NULL;
-    return 0;
-}
-
-bool lpo_nsys_cut(const struct lpo_nsys *db)
-{
-    return db->cut || db->file->cut;
-}
-
 /* "X" is 1, "X_V2" is 2, anything else 0. */
 static unsigned version_of(const char *name, const char *table)
 {
@@ -314,13 +295,14 @@ static void probe_columns(struct lpo_nsys *db, struct lpo_nsys_rows *rows, const
     sqlite3_finalize(s);
 }
 
-int lpo_nsys_begin(struct lpo_nsys *db, struct lpo_nsys_rows *rows, const char *table,
-                   const char *const *names, const char *where, struct lpo_err *err)
+static int begin(void *source, struct lpo_nsys_rows *rows, const char *table,
+                 const char *const *names, struct lpo_err *err)
 {
+    struct lpo_nsys *db = source;
     LPO_STR sql = { 0 };
     const char *real = lpo_nsys_table(db, table);
 
-    *rows = (struct lpo_nsys_rows){ .db = db, .limit = db->bytes + 1000 };
+    rows->limit = db->bytes + 1000;
     if (!real || strchr(real, '"'))
         return 0;
     probe_columns(db, rows, real, names);
@@ -331,7 +313,7 @@ int lpo_nsys_begin(struct lpo_nsys *db, struct lpo_nsys_rows *rows, const char *
         else
             lpo_str_addf(&sql, "%sNULL", i ? ", " : "");
     }
-    lpo_str_addf(&sql, " FROM \"%s\"%s%s", real, where ? " WHERE " : "", where ? where : "");
+    lpo_str_addf(&sql, " FROM \"%s\"", real);
     if (sqlite3_prepare_v2(db->db, lpo_str_text(&sql), -1, &rows->stmt, NULL) != SQLITE_OK)
         return lpo_fail(err, LPO_E_FORMAT, "table %s: %s", real, sqlite3_errmsg(db->db));
     return 1;
@@ -350,8 +332,9 @@ static void note_stop(struct lpo_nsys *db, struct lpo_trace *t)
         db->seconds_limit);
 }
 
-int lpo_nsys_step(struct lpo_nsys *db, struct lpo_nsys_rows *rows, struct lpo_trace *t)
+static int step(struct lpo_nsys_rows *rows, struct lpo_trace *t)
 {
+    struct lpo_nsys *db = rows->of->source;
     int rc;
 
     if (rows->seen++ >= rows->limit) {
@@ -373,7 +356,7 @@ int lpo_nsys_step(struct lpo_nsys *db, struct lpo_nsys_rows *rows, struct lpo_tr
     return 0;
 }
 
-void lpo_nsys_end(struct lpo_nsys_rows *rows)
+static void end(struct lpo_nsys_rows *rows)
 {
     sqlite3_finalize(rows->stmt);
     rows->stmt = NULL;
@@ -381,13 +364,14 @@ void lpo_nsys_end(struct lpo_nsys_rows *rows)
 
 /* A long default value of a column, or rows that share their pages, give each row text that is in
  * the file once. Text that really is there does not add up to several times the file. */
-static uint32_t intern(struct lpo_nsys *db, struct lpo_trace *t, const char *text, int len)
+static uint32_t intern(void *source, struct lpo_trace *t, const char *text, size_t len)
 {
+    struct lpo_nsys *db = source;
     const uint64_t most = 4 * db->bytes + (16 << 20);
 
-    if (!text || len <= 0 || db->too_much_text)
+    if (!text || !len || db->too_much_text)
         return LPO_NONE;
-    db->text_bytes += (uint64_t)len;
+    db->text_bytes += len;
     if (db->text_bytes > most) {
         db->too_much_text = true;
         lpo_trace_note(t, 0,
@@ -395,11 +379,12 @@ static uint32_t intern(struct lpo_nsys *db, struct lpo_trace *t, const char *tex
                        "names in its rows are several times larger than the file");
         return LPO_NONE;
     }
-    return lpo_trace_namen(t, text, (size_t)len);
+    return lpo_trace_namen(t, text, len);
 }
 
-uint32_t lpo_nsys_string(struct lpo_nsys *db, struct lpo_trace *t, int64_t id)
+static uint32_t string(void *source, struct lpo_trace *t, int64_t id)
 {
+    struct lpo_nsys *db = source;
     uint32_t *slot;
     bool fresh;
 
@@ -411,7 +396,7 @@ uint32_t lpo_nsys_string(struct lpo_nsys *db, struct lpo_trace *t, int64_t id)
     sqlite3_bind_int64(db->string, 1, id);
     if (sqlite3_step(db->string) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(db->string, 0);
-        int len = sqlite3_column_bytes(db->string, 0);
+        size_t len = (size_t)sqlite3_column_bytes(db->string, 0);
 
         *slot = intern(db, t, text, len);
     }
@@ -419,9 +404,30 @@ uint32_t lpo_nsys_string(struct lpo_nsys *db, struct lpo_trace *t, int64_t id)
     return *slot;
 }
 
-uint32_t lpo_nsys_text(const struct lpo_nsys_rows *rows, struct lpo_trace *t, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(rows->stmt, column);
+static const struct lpo_nsys_source calls = { begin, step, end, string, intern };
 
-    return text ? intern(rows->db, t, text, sqlite3_column_bytes(rows->stmt, column)) : LPO_NONE;
+int lpo_nsys_open(const char *path, struct lpo_nsys **out, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_nsys) db = lpo_xcalloc(1, sizeof *db);
+
+    db->given = (struct lpo_nsys_tables){ &calls, db };
+    db->arena = lpo_arena_create();
+    db->strings = lpo_map_u64_create(0);
+    if (lpo_unpack(path, &db->file, err) < 0 || open_db(db, err) < 0)
+        return err ? err->code : LPO_E_FORMAT;
+    lpo_unpack_file_unname(db->file); /* SQLite holds its own handle by now */
+    prepare_strings(db);
+    *out = db;
+    db = NULL;
+    return 0;
+}
+
+const struct lpo_nsys_tables *lpo_nsys_tables_of(const struct lpo_nsys *db)
+{
+    return &db->given;
+}
+
+bool lpo_nsys_cut(const struct lpo_nsys *db)
+{
+    return db->cut || db->file->cut;
 }

@@ -83,7 +83,7 @@ static void note_node(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *ro
 static uint32_t kernel_name(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
 {
     for (int c = K_DEMANGLED; c <= K_MANGLED; c++) {
-        int type = sqlite3_column_type(rows->stmt, c);
+        int type = lpo_nsys_type(rows, c);
         uint32_t name = LPO_NONE;
 
         if (type == SQLITE_TEXT)
@@ -118,7 +118,7 @@ static void kernel_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *r
     struct lpo_gpu_op *w = push_gpu_op(r, rows, LPO_KERNEL);
 
     w->name = kernel_name(r, rows);
-    if (sqlite3_column_type(rows->stmt, K_MANGLED) == SQLITE_INTEGER) {
+    if (lpo_nsys_type(rows, K_MANGLED) == SQLITE_INTEGER) {
         uint32_t linker = lpo_nsys_string(r->db, r->t, lpo_nsys_int(rows, K_MANGLED));
 
         w->linker = linker == LPO_NONE ? 0 : linker;
@@ -133,7 +133,7 @@ static const char *const memory_kinds[] = { "Pageable", "Pinned",        "Device
 
 static const char *memory_kind(const struct lpo_nsys_rows *rows, int column)
 {
-    bool known = rows->has[column] && sqlite3_column_type(rows->stmt, column) == SQLITE_INTEGER;
+    bool known = rows->has[column] && lpo_nsys_type(rows, column) == SQLITE_INTEGER;
     int64_t kind = known ? lpo_nsys_int(rows, column) : -1;
 
     return kind >= 0 && kind < (int64_t)(sizeof memory_kinds / sizeof *memory_kinds)
@@ -258,9 +258,9 @@ static int read_table(struct lpo_nsys_reading *r, const struct gpu_op_table *tab
                       struct lpo_err *err)
 {
     struct lpo_nsys_rows rows;
-    int rc = lpo_nsys_begin(r->db, &rows, table->table, table->names, NULL, err);
+    int rc = lpo_nsys_begin(r->db, &rows, table->table, table->names, err);
 
-    while (rc > 0 && lpo_nsys_step(r->db, &rows, r->t)) {
+    while (rc > 0 && lpo_nsys_step(&rows, r->t)) {
         if (!lpo_nsys_null(&rows, W_START))
             table->row(r, &rows);
     }
@@ -341,9 +341,9 @@ static int read_calls(struct lpo_nsys_reading *r, const char *table, struct lpo_
     struct lpo_nsys_rows rows;
     struct held_call held[AHEAD];
     size_t n = 0;
-    int rc = lpo_nsys_begin(r->db, &rows, table, names, NULL, err);
+    int rc = lpo_nsys_begin(r->db, &rows, table, names, err);
 
-    while (rc > 0 && lpo_nsys_step(r->db, &rows, r->t)) {
+    while (rc > 0 && lpo_nsys_step(&rows, r->t)) {
         struct held_call c = { lpo_nsys_time(r, &rows, C_START), lpo_nsys_time(r, &rows, C_END),
                                lpo_nsys_int(&rows, C_TID), 0 };
         uint16_t process = lpo_nsys_process(r, c.tid);

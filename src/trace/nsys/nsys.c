@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "trace/link.h"
+#include "trace/nsys/db.h"
 #include "trace/nsys/private.h"
 #include "trace/readers.h"
 #include "util/err.h"
@@ -37,9 +38,9 @@ static int read_clock(struct lpo_nsys_reading *r, struct lpo_err *err)
     const int64_t bound = (int64_t)1 << 60;
     struct lpo_nsys_rows rows;
     int64_t epoch = LPO_NO_TIME;
-    int rc = lpo_nsys_begin(r->db, &rows, "TARGET_INFO_SESSION_START_TIME", names, NULL, err);
+    int rc = lpo_nsys_begin(r->db, &rows, "TARGET_INFO_SESSION_START_TIME", names, err);
 
-    if (rc > 0 && lpo_nsys_step(r->db, &rows, r->t) && !lpo_nsys_null(&rows, 0)) {
+    if (rc > 0 && lpo_nsys_step(&rows, r->t) && !lpo_nsys_null(&rows, 0)) {
         int64_t utc = lpo_nsys_int(&rows, 0), clock = lpo_nsys_int(&rows, 1);
 
         if (utc > 0 && utc / 2 < bound && clock >= 0 && clock < bound)
@@ -56,11 +57,12 @@ static int read_clock(struct lpo_nsys_reading *r, struct lpo_err *err)
 }
 
 /* Paths in messages hold names of users and hosts: words with a slash are left out. */
-static void note_message(struct lpo_trace *t, const char *text)
+static void note_message(struct lpo_trace *t, const char *text, size_t text_len)
 {
-    LPO_STR kept = { 0 };
+    LPO_STR said = { 0 }, kept = { 0 };
 
-    for (const char *p = text; *p;) {
+    lpo_str_addn(&said, text, text_len);
+    for (const char *p = lpo_str_text(&said); *p;) {
         size_t len = strcspn(p, " \t\n");
 
         if (len && !memchr(p, '/', len))
@@ -74,23 +76,22 @@ static void note_message(struct lpo_trace *t, const char *text)
 /* What nsys itself warned of while it recorded: lost events, missing permissions. */
 static int read_diagnostics(struct lpo_nsys_reading *r, struct lpo_err *err)
 {
-    static const char *const names[] = { "text", NULL };
+    static const char *const names[] = { "severity", "text", NULL };
     enum { WARNING = 2, MOST = 8 };
     struct lpo_nsys_rows rows;
-    char where[32];
-    int rc;
+    int rc = lpo_nsys_begin(r->db, &rows, "DIAGNOSTIC_EVENT", names, err), noted = 0;
 
-    snprintf(where, sizeof where, "severity >= %d", WARNING);
-    rc = lpo_nsys_begin(r->db, &rows, "DIAGNOSTIC_EVENT", names, where, NULL);
-    for (int n = 0; rc > 0 && n < MOST && lpo_nsys_step(r->db, &rows, r->t); n++) {
-        const char *text = (const char *)sqlite3_column_text(rows.stmt, 0);
+    while (rc > 0 && noted < MOST && lpo_nsys_step(&rows, r->t)) {
+        size_t len;
+        const char *text = lpo_nsys_chars(&rows, 1, &len);
 
-        if (text)
-            note_message(r->t, text);
+        if (lpo_nsys_int(&rows, 0) >= WARNING && len) {
+            note_message(r->t, text, len);
+            noted++;
+        }
     }
     lpo_nsys_end(&rows);
-    (void)err; /* without a severity column there is nothing to report */
-    return 0;
+    return rc < 0 ? rc : 0;
 }
 
 /* In this order: GPU operations say which calls matter, ranges need the memory that the join took,
@@ -116,24 +117,17 @@ static int read_all(struct lpo_nsys_reading *r, struct lpo_err *err)
         if (!(r->t->skip & steps[i].skip) && steps[i].read(r, err) < 0)
             return err->code;
     }
-    if (lpo_nsys_cut(r->db))
-        lpo_trace_note_damage(r->t, 0, "the file was cut short: what is there was read");
     return 0;
 }
 
-static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
+int lpo_nsys_read_tables(const struct lpo_nsys_tables *from, struct lpo_trace *into,
+                         struct lpo_err *err)
 {
-    LPO_AUTO(lpo_nsys) db = NULL;
-    struct lpo_nsys_reading r = { .t = into, .last_process = LPO_NONE, .last_thread = LPO_NONE };
+    struct lpo_nsys_reading r = {
+        .db = from, .t = into, .last_process = LPO_NONE, .last_thread = LPO_NONE
+    };
     int rc;
 
-    if (lpo_nsys_open(path, &db, err) < 0)
-        return err->code;
-    if (lpo_nsys_count_tables(db) == 0)
-        return lpo_fail(err, LPO_E_FORMAT,
-                        "a SQLite file, but not an export of nsys: no table of its kind "
-                        "(make one with: nsys export -t sqlite REPORT.nsys-rep)");
-    r.db = db;
     r.first_gpu_op = into->gpu_ops.len;
     r.first_range = into->ranges.len;
     r.first_capture = into->captures.len;
@@ -151,6 +145,23 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     lpo_trace_links_destroy(r.links);
     lpo_vec_free(&r.correlations);
     lpo_vec_free(&r.nodes);
+    return rc;
+}
+
+static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_nsys) db = NULL;
+    int rc;
+
+    if (lpo_nsys_open(path, &db, err) < 0)
+        return err->code;
+    if (lpo_nsys_count_tables(db) == 0)
+        return lpo_fail(err, LPO_E_FORMAT,
+                        "a SQLite file, but not an export of nsys: no table of its kind "
+                        "(make one with: nsys export -t sqlite REPORT.nsys-rep)");
+    rc = lpo_nsys_read_tables(lpo_nsys_tables_of(db), into, err);
+    if (rc == 0 && lpo_nsys_cut(db))
+        lpo_trace_note_damage(into, 0, "the file was cut short: what is there was read");
     return rc;
 }
 

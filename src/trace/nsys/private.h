@@ -2,13 +2,12 @@
 /* trace/nsys/private.h - what the parts of the nsys reader share while one file is read. */
 #pragma once
 
-#include "trace/nsys/db.h"
-#include "trace/trace.h"
+#include "trace/nsys/tables.h"
 
 struct lpo_map_u64;
 
 struct lpo_nsys_reading {
-    struct lpo_nsys *db;
+    const struct lpo_nsys_tables *db;
     struct lpo_trace *t;
     int64_t shift_ns; /* from this file's clock to the trace's */
     size_t first_gpu_op, first_range;

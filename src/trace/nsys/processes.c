@@ -89,11 +89,11 @@ static int read_ordinals(struct lpo_nsys_reading *r, struct lpo_err *err)
     static const char *const names[] = { "gpuId", "cudaId", "pid", NULL };
     LPO_AUTO(lpo_map_u64) first = lpo_map_u64_create(0);
     struct lpo_nsys_rows rows;
-    int rc = lpo_nsys_begin(r->db, &rows, "TARGET_INFO_CUDA_DEVICE", names, NULL, err);
+    int rc = lpo_nsys_begin(r->db, &rows, "TARGET_INFO_CUDA_DEVICE", names, err);
 
     if (rc <= 0)
         return rc;
-    while (lpo_nsys_step(r->db, &rows, r->t)) {
+    while (lpo_nsys_step(&rows, r->t)) {
         uint32_t gpu = (uint32_t)lpo_nsys_int(&rows, 0);
         int64_t ordinal = lpo_nsys_int(&rows, 1);
         uint32_t *seen;
@@ -153,10 +153,10 @@ int lpo_nsys_read_gpus(struct lpo_nsys_reading *r, struct lpo_err *err)
     int rc = read_ordinals(r, err);
 
     if (rc >= 0)
-        rc = lpo_nsys_begin(r->db, &rows, "TARGET_INFO_GPU", names, NULL, err);
+        rc = lpo_nsys_begin(r->db, &rows, "TARGET_INFO_GPU", names, err);
     if (rc <= 0)
         return rc;
-    while (lpo_nsys_step(r->db, &rows, r->t)) {
+    while (lpo_nsys_step(&rows, r->t)) {
         int64_t id = device_id(r, &rows);
 
         if (id >= 0 && id < 1024)
@@ -180,9 +180,9 @@ int lpo_nsys_read_names(struct lpo_nsys_reading *r, struct lpo_err *err)
     static const char *const processes[] = { "globalPid", "name", NULL };
     static const char *const threads[] = { "globalTid", "nameId", NULL };
     struct lpo_nsys_rows rows;
-    int rc = lpo_nsys_begin(r->db, &rows, "PROCESSES", processes, NULL, err);
+    int rc = lpo_nsys_begin(r->db, &rows, "PROCESSES", processes, err);
 
-    while (rc > 0 && lpo_nsys_step(r->db, &rows, r->t)) {
+    while (rc > 0 && lpo_nsys_step(&rows, r->t)) {
         const uint32_t *row =
             lpo_map_u64_find(r->processes, (uint64_t)lpo_nsys_int(&rows, 0) >> TID_BITS);
 
@@ -191,8 +191,8 @@ int lpo_nsys_read_names(struct lpo_nsys_reading *r, struct lpo_err *err)
     }
     lpo_nsys_end(&rows);
     if (rc >= 0)
-        rc = lpo_nsys_begin(r->db, &rows, "ThreadNames", threads, NULL, err);
-    while (rc > 0 && lpo_nsys_step(r->db, &rows, r->t)) {
+        rc = lpo_nsys_begin(r->db, &rows, "ThreadNames", threads, err);
+    while (rc > 0 && lpo_nsys_step(&rows, r->t)) {
         const uint32_t *row = lpo_map_u64_find(r->threads, (uint64_t)lpo_nsys_int(&rows, 0));
 
         if (row && r->t->threads.at[*row].name == LPO_NONE)

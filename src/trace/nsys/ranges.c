@@ -147,13 +147,13 @@ int lpo_nsys_read_ranges(struct lpo_nsys_reading *r, struct lpo_err *err)
                                          "domainId", "text", "textId",    NULL };
     struct ranges s = { .r = r };
     struct lpo_nsys_rows rows;
-    int rc = lpo_nsys_begin(r->db, &rows, "NVTX_EVENTS", names, NULL, err);
+    int rc = lpo_nsys_begin(r->db, &rows, "NVTX_EVENTS", names, err);
 
     if (rc <= 0)
         return rc;
     s.numbers = lpo_map_u64_create(0);
     lpo_vec_push(&s.domains, (struct domain){ 0, LPO_NONE }); /* 0 stays the default domain */
-    while (lpo_nsys_step(r->db, &rows, r->t))
+    while (lpo_nsys_step(&rows, r->t))
         event_row(&s, &rows);
     lpo_nsys_end(&rows);
     settle(&s);

@@ -56,11 +56,11 @@ int lpo_nsys_read_waits(struct lpo_nsys_reading *r, struct lpo_err *err)
     static const char *const names[] = { "start", "streamId", "globalPid", "syncType", NULL };
     struct streams s = { 0 };
     struct lpo_nsys_rows rows;
-    int rc = lpo_nsys_begin(r->db, &rows, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", names, NULL, err);
+    int rc = lpo_nsys_begin(r->db, &rows, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", names, err);
 
     if (rc > 0)
         streams_find(&s, r);
-    while (rc > 0 && lpo_nsys_step(r->db, &rows, r->t))
+    while (rc > 0 && lpo_nsys_step(&rows, r->t))
         if (lpo_nsys_int(&rows, 3) == 3 && !lpo_nsys_null(&rows, 0) && !lpo_nsys_null(&rows, 1) &&
             !lpo_nsys_null(&rows, 2))
             add_wait(r, &rows, &s);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace/nsysrep/tables.h - a report as the tables of the export that nsys would make of it.
+ *
+ * A row is an event whose fields stand where the columns say. */
+#pragma once
+
+#include "trace/nsys/tables.h"
+#include "trace/nsysrep/events.h"
+
+enum { LPO_NSYSREP_CLASSES = 128 };
+
+struct lpo_nsysrep_string {
+    uint32_t at, len;
+    uint32_t name; /* of the trace, once asked for; LPO_NONE - 1: not yet */
+};
+
+struct lpo_nsysrep {
+    struct lpo_nsys_tables given; /* how the reader of nsys sees it */
+    struct lpo_nsysrep_index index;
+    int64_t utc_ns; /* of the session's start; LPO_NO_TIME */
+    LPO_VEC(struct lpo_nsysrep_string) strings;
+    uint64_t classes[LPO_NSYSREP_CLASSES]; /* calls that are not read; the last: all beyond */
+};
+
+/* `rep` is zeroed but for the file of its index. */
+void lpo_nsysrep_tables_begin(struct lpo_nsysrep *rep);
+void lpo_nsysrep_tables_end(struct lpo_nsysrep *rep);
+/* Does a table have rows of such events? */
+bool lpo_nsysrep_type_is_read(const struct lpo_nsysrep *rep, uint32_t type);
+
+/* UTC of the session's start by the clocks of the report; LPO_NO_TIME (clock.c). */
+int64_t lpo_nsysrep_utc(const struct lpo_nsysrep_file *f);
