@@ -130,16 +130,22 @@ static bool selects_any(const struct lpo_region_selection *s)
     return false;
 }
 
-struct lpo_analysis *lpo_analysis_attribute(struct lpo_trace *trace)
+static struct lpo_analysis *attribute(struct lpo_trace *trace,
+                                      const struct lpo_region_modules *modules)
 {
     struct lpo_analysis *a = lpo_xcalloc(1, sizeof *a);
 
     a->trace = trace;
-    a->tree = lpo_region_tree_create(trace);
+    a->tree = lpo_region_tree_create_with(trace, modules);
     if (!(trace->skip & LPO_SKIP_LAUNCHES))
         a->timeline = lpo_wall_timeline_create(a->tree);
     a->memo = lpo_xcalloc(1, sizeof *a->memo);
     return a;
+}
+
+struct lpo_analysis *lpo_analysis_attribute(struct lpo_trace *trace)
+{
+    return attribute(trace, NULL);
 }
 
 void lpo_analysis_select(struct lpo_analysis *a, struct lpo_region_selection *select, bool counters)
@@ -204,8 +210,10 @@ const struct lpo_analysis *lpo_analysis_modules(const struct lpo_analysis *a)
 
     if (!m->has_modules) {
         m->module_ranges = lpo_region_modules_create(a->trace);
-        if (m->module_ranges)
-            m->modules = lpo_analysis_of(&m->module_ranges->view, a->select);
+        if (m->module_ranges) {
+            m->modules = attribute(a->trace, m->module_ranges);
+            lpo_analysis_select(m->modules, a->select, false);
+        }
         m->has_modules = true;
     }
     return m->modules;

@@ -6,7 +6,10 @@
  * per process is enough that remembers, of all threads, the two latest ends. */
 #include <stdlib.h>
 
+#include "region/attribute.h"
 #include "region/links.h"
+#include "region/tree.h"
+#include "util/order.h"
 #include "util/search.h"
 #include "util/xmalloc.h"
 
@@ -17,8 +20,9 @@ struct cover {
 };
 
 struct work {
+    const struct lpo_region_tree *tree;
     const struct lpo_trace *t;
-    const struct lpo_region_rows_in_order *rows;
+    const uint32_t *sets;
     LPO_VEC(struct cover) covers;
     LPO_VEC(uint32_t) alone; /* launches in no range */
     const struct lpo_region_backward *backward;
@@ -29,25 +33,16 @@ struct work {
 /* The launches of a thread that none of its ranges holds. */
 static void find_alone(struct work *w, uint32_t thread)
 {
-    const struct lpo_group *ranges = w->rows->ranges, *launches = w->rows->launches;
-    size_t r = ranges->starts[thread], ranges_end = ranges->starts[thread + 1];
+    struct lpo_host_walk walk = lpo_region_walk(w->tree, thread, LPO_HOST_LAUNCH);
+    struct lpo_slice s;
     int64_t latest = INT64_MIN;
 
-    for (size_t l = launches->starts[thread]; l < launches->starts[thread + 1]; l++) {
-        uint32_t row = launches->rows[l];
-        const struct lpo_launch *launch = &w->t->launches.at[row];
-
-        for (; r < ranges_end; r++) {
-            const struct lpo_range *range = &w->t->ranges.at[ranges->rows[r]];
-            int64_t end_ns = lpo_region_range_end(w->rows->ends, w->t, range);
-
-            if (range->start_ns > launch->start_ns)
-                break;
-            if (!(range->flags & LPO_RANGE_SUMMED) && end_ns > latest)
-                latest = end_ns;
-        }
-        if (latest < launch->end_ns && !launch->path && !(w->rows->sets && w->rows->sets[row]))
-            lpo_vec_push(&w->alone, row);
+    while (lpo_region_next(w->tree, &walk, &s)) {
+        if (s.kind != LPO_HOST_LAUNCH)
+            latest = s.end_ns > latest ? s.end_ns : latest;
+        else if (latest < s.end_ns && !w->t->launches.at[s.row].path &&
+                 !(w->sets && w->sets[s.row]))
+            lpo_vec_push(&w->alone, s.row);
     }
 }
 
@@ -77,15 +72,14 @@ static bool any_begins_in(const struct work *w, const struct cover *c)
 /* Only those that may hold a launch are kept: a trace may have millions of others. */
 static void find_covers(struct work *w, uint32_t thread)
 {
-    const struct lpo_group *ranges = w->rows->ranges;
+    struct lpo_host_walk walk = lpo_region_walk(w->tree, thread, 0);
+    struct lpo_slice s;
     int64_t latest = INT64_MIN;
 
-    for (size_t r = ranges->starts[thread]; r < ranges->starts[thread + 1]; r++) {
-        const struct lpo_range *range = &w->t->ranges.at[ranges->rows[r]];
-        struct cover c = { range->start_ns, lpo_region_range_end(w->rows->ends, w->t, range),
-                           thread };
+    while (lpo_region_next(w->tree, &walk, &s)) {
+        struct cover c = { s.start_ns, s.end_ns, thread };
 
-        if (range->flags & LPO_RANGE_SUMMED || c.end_ns <= latest)
+        if (c.end_ns <= latest)
             continue;
         latest = c.end_ns;
         if (any_begins_in(w, &c))
@@ -175,17 +169,18 @@ static void sweep(const struct work *w, const uint32_t *covers, lpo_region_looku
     }
 }
 
-void lpo_region_adopt(const struct lpo_trace *t, const struct lpo_region_rows_in_order *rows,
+void lpo_region_adopt(const struct lpo_region_tree *tree, const uint32_t *sets,
                       const struct lpo_region_backward *backward, lpo_region_lookups *out)
 {
-    struct work w = { .t = t, .rows = rows, .backward = backward };
+    const struct lpo_trace *t = tree->trace;
+    struct work w = { .tree = tree, .t = t, .sets = sets, .backward = backward };
     uint32_t *covers = NULL;
 
     if (!t->launches.len || t->threads.len < 2) /* nothing to adopt, or nobody else */
         return;
     for (uint32_t i = 0; i < t->threads.len; i++)
         find_alone(&w, i);
-    lpo_region_order_sort(w.alone.at, w.alone.len, alone_before, &w);
+    lpo_order_sort(w.alone.at, w.alone.len, alone_before, &w);
     for (uint32_t i = 0; w.alone.len && i < t->threads.len; i++)
         find_covers(&w, i);
     if (w.covers.len) {
@@ -198,7 +193,7 @@ void lpo_region_adopt(const struct lpo_trace *t, const struct lpo_region_rows_in
         covers = lpo_xrealloc(NULL, w.covers.len, sizeof *covers);
         for (uint32_t i = 0; i < w.covers.len; i++)
             covers[i] = i;
-        lpo_region_order_sort(covers, w.covers.len, cover_before, &w);
+        lpo_order_sort(covers, w.covers.len, cover_before, &w);
         sweep(&w, covers, out);
     }
     free(w.unknown);

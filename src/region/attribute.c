@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "region/links.h"
-#include "region/thread_rows.h"
+#include "region/modules.h"
 #include "region/tree.h"
 #include "trace/recorded.h"
 #include "util/checked.h"
@@ -85,27 +85,39 @@ static bool encloses(const struct open *e, int64_t start_ns, int64_t end_ns)
     return e->end_ns > start_ns || e->end_ns >= end_ns;
 }
 
+/* The region of a slice below another. */
+static uint32_t node_of(struct lpo_region_tree *tree, uint32_t parent, const struct lpo_slice *r)
+{
+    bool range = r->kind == LPO_HOST_RANGE;
+
+    return lpo_region_node(tree, parent, r->name, range ? tree->trace->ranges.at[r->row].domain : 0,
+                           range                        ? LPO_PUSH_POP
+                           : r->kind == LPO_HOST_MODULE ? LPO_MODULE
+                                                        : LPO_PYTHON);
+}
+
 /* The path at which a range is entered; *around is the stack row it began in, or -1. */
-static uint32_t entered_at(struct sweep *s, const struct lpo_range *r, int64_t end_ns, int *around)
+static uint32_t entered_at(struct sweep *s, const struct lpo_slice *r, int *around)
 {
     uint32_t node = LPO_NONE;
 
     *around = (int)s->depth - 1;
-    if (!s->outliving && (!s->depth || encloses(&s->stack[*around], r->start_ns, end_ns)))
-        return lpo_region_node(s->tree, path_of(s, s->depth), r->name, r->domain, r->kind);
+    if (!s->outliving && (!s->depth || encloses(&s->stack[*around], r->start_ns, r->end_ns)))
+        return node_of(s->tree, path_of(s, s->depth), r);
     *around = -1;
     for (size_t i = 0; i < s->depth; i++) {
-        if (!encloses(&s->stack[i], r->start_ns, end_ns))
+        if (!encloses(&s->stack[i], r->start_ns, r->end_ns))
             continue;
         node = child_of(s, node, s->stack[i].entered);
         *around = (int)i;
     }
-    return lpo_region_node(s->tree, node, r->name, r->domain, r->kind);
+    return node_of(s->tree, node, r);
 }
 
-static void enter(struct sweep *s, const struct lpo_range *r, uint16_t process, int64_t end_ns)
+static void enter(struct sweep *s, const struct lpo_slice *r, uint16_t process)
 {
     struct lpo_region_tree *tree = s->tree;
+    const int64_t end_ns = r->end_ns;
     struct open o = { .end_ns = end_ns };
     int around;
 
@@ -114,7 +126,7 @@ static void enter(struct sweep *s, const struct lpo_range *r, uint16_t process, 
         tree->too_deep++;
         return;
     }
-    o.entered = entered_at(s, r, end_ns, &around);
+    o.entered = entered_at(s, r, &around);
     if (o.entered == LPO_NONE) {
         tree->too_long++;
         return;
@@ -122,7 +134,7 @@ static void enter(struct sweep *s, const struct lpo_range *r, uint16_t process, 
     o.visits = lpo_region_visits_of(tree, o.entered, process);
     o.path = s->outliving || (size_t)around + 1 != s->depth ? LPO_NONE : o.entered;
     o.outlives = s->depth && end_ns > s->stack[s->depth - 1].end_ns;
-    lpo_region_count_visit(tree, o.visits, r, end_ns);
+    lpo_region_count_visit(tree, o.visits, r);
     if (around >= 0) {
         int64_t outer_ns = s->stack[around].end_ns;
 
@@ -156,49 +168,34 @@ static uint32_t leaf_at(struct sweep *s, int64_t start_ns, int64_t end_ns)
     return node;
 }
 
-/* Outer before inner: earlier start, then later end; the sort is stable, so then file order. */
-struct range_order {
-    const struct lpo_region_tree *tree;
-    const struct lpo_process_ends *ends;
-};
-
-static bool range_before(const void *ctx, uint32_t a, uint32_t b)
-{
-    const struct range_order *o = ctx;
-    const struct lpo_range *ra = &o->tree->trace->ranges.at[a];
-    const struct lpo_range *rb = &o->tree->trace->ranges.at[b];
-
-    if (ra->start_ns != rb->start_ns)
-        return ra->start_ns < rb->start_ns;
-    return lpo_region_range_end(o->ends, o->tree->trace, ra) >
-           lpo_region_range_end(o->ends, o->tree->trace, rb);
-}
-
-/* All that happens on threads, gathered by thread. */
+/* What is known before the threads are swept. */
 struct timeline {
-    struct lpo_process_ends ends;
-    struct lpo_group ranges, launches, captures;
     struct lpo_summed_paths summed;
     uint32_t *sets;             /* of start/end ranges around each launch; NULL: there are none */
     lpo_region_lookups lookups; /* by thread and time */
     size_t next_lookup;         /* threads are swept in their order */
 };
 
-/* Rows of one thread that are still to come. */
-struct upcoming {
-    uint32_t *at, *end;
-};
-
-static struct upcoming rows_of(const struct lpo_group *g, uint32_t thread)
+struct lpo_host_walk lpo_region_walk(const struct lpo_region_tree *tree, uint32_t thread,
+                                     unsigned kinds)
 {
-    return (struct upcoming){ g->rows + g->starts[thread], g->rows + g->starts[thread + 1] };
+    return lpo_host_walk(tree->trace, thread,
+                         LPO_HOST_RANGE | kinds |
+                             (tree->modules ? LPO_HOST_MODULE | LPO_HOST_PYTHON : 0));
 }
 
-static void sort_threads(const struct lpo_trace *t, const struct lpo_group *g, lpo_before *before,
-                         const void *ctx)
+bool lpo_region_next(const struct lpo_region_tree *tree, struct lpo_host_walk *w,
+                     struct lpo_slice *out)
 {
-    for (size_t i = 0; i < t->threads.len; i++)
-        lpo_region_order_sort(g->rows + g->starts[i], g->starts[i + 1] - g->starts[i], before, ctx);
+    while (lpo_host_next(w, out)) {
+        if (out->kind == LPO_HOST_RANGE &&
+            tree->trace->ranges.at[out->row].flags & LPO_RANGE_SUMMED)
+            continue;
+        if (!(out->kind & (LPO_HOST_MODULE | LPO_HOST_PYTHON)) ||
+            lpo_region_is_module(tree->modules, out))
+            return true;
+    }
+    return false;
 }
 
 /* Answers those lookups of the thread that begin before `until`. */
@@ -217,43 +214,42 @@ static void sweep_thread(struct lpo_region_tree *tree, struct timeline *line, ui
 {
     const struct lpo_trace *t = tree->trace;
     struct sweep s = { .tree = tree };
-    uint16_t process = t->threads.at[thread].process;
-    struct upcoming r = rows_of(&line->ranges, thread), l = rows_of(&line->launches, thread);
-    struct upcoming c = rows_of(&line->captures, thread);
+    struct lpo_host_walk w = lpo_region_walk(tree, thread, LPO_HOST_LAUNCH | LPO_HOST_CAPTURE);
+    struct lpo_slice now;
 
     lpo_region_summed_add(tree, &line->summed, thread);
-    while (r.at < r.end || l.at < l.end || c.at < c.end) {
-        int64_t launch_ns = l.at < l.end ? t->launches.at[*l.at].start_ns : INT64_MAX;
-        int64_t capture_ns = c.at < c.end ? t->captures.at[*c.at].ns : INT64_MAX;
+    while (lpo_region_next(tree, &w, &now)) {
+        uint32_t path = now.kind == LPO_HOST_LAUNCH    ? t->launches.at[now.row].path
+                        : now.kind == LPO_HOST_CAPTURE ? t->captures.at[now.row].path
+                                                       : 0;
+        uint32_t leaf;
 
-        /* A range that begins with a call holds it: ranges first. */
-        if (r.at < r.end && t->ranges.at[*r.at].start_ns <= launch_ns &&
-            t->ranges.at[*r.at].start_ns <= capture_ns) {
-            const struct lpo_range *range = &t->ranges.at[*r.at++];
-
-            if (range->flags & LPO_RANGE_SUMMED)
-                continue;
-            look_up(&s, line, thread, range->start_ns);
-            enter(&s, range, process, lpo_region_range_end(&line->ends, t, range));
-        } else if (c.at < c.end && capture_ns <= launch_ns) {
-            uint32_t path = t->captures.at[*c.at].path;
-
-            look_up(&s, line, thread, capture_ns);
-            tree->capture_place[*c.at++] = lpo_region_place_of(
-                tree, path ? line->summed.nodes[path - 1] : leaf_at(&s, capture_ns, capture_ns), 0);
-        } else {
-            const struct lpo_launch *call = &t->launches.at[*l.at];
-            uint32_t leaf;
-
-            look_up(&s, line, thread, launch_ns);
-            leaf = call->path ? line->summed.nodes[call->path - 1]
-                              : leaf_at(&s, launch_ns, call->end_ns);
-            tree->launch_place[*l.at] =
-                lpo_region_place_of(tree, leaf, line->sets ? line->sets[*l.at] : 0);
-            l.at++;
+        look_up(&s, line, thread, now.start_ns);
+        if (now.kind & LPO_HOST_SLICES) {
+            enter(&s, &now, t->threads.at[thread].process);
+            continue;
         }
+        leaf = path ? line->summed.nodes[path - 1] : leaf_at(&s, now.start_ns, now.end_ns);
+        if (now.kind == LPO_HOST_CAPTURE)
+            tree->capture_place[now.row] = lpo_region_place_of(tree, leaf, 0);
+        else
+            tree->launch_place[now.row] =
+                lpo_region_place_of(tree, leaf, line->sets ? line->sets[now.row] : 0);
     }
     look_up(&s, line, thread, INT64_MAX);
+}
+
+size_t lpo_region_set_add(uint32_t *set, size_t count, size_t room, uint32_t node)
+{
+    size_t i = count;
+
+    while (i && set[i - 1] > node)
+        i--;
+    if ((i && set[i - 1] == node) || count == room)
+        return count;
+    memmove(set + i + 1, set + i, (count - i) * sizeof *set);
+    set[i] = node;
+    return count + 1;
 }
 
 /* The source named the ranges itself. */
@@ -287,33 +283,24 @@ static uint32_t place_of_stack(struct lpo_region_tree *tree, const struct lpo_st
 void lpo_region_attribute(struct lpo_region_tree *tree)
 {
     const struct lpo_trace *t = tree->trace;
-    struct timeline line = { .ends = lpo_region_ends_find(t),
-                             .ranges = lpo_region_group_ranges(t, LPO_PUSH_POP),
-                             .launches = lpo_region_group_launches(t),
-                             .captures = lpo_region_group_captures(t) };
+    struct timeline line = { .next_lookup = 0 };
     struct lpo_region_backward backward = { 0 };
 
     tree->launch_place = lpo_xcalloc(t->launches.len, sizeof *tree->launch_place);
     tree->capture_place = lpo_xcalloc(t->captures.len, sizeof *tree->capture_place);
     memset(tree->capture_place, 0xff, t->captures.len * sizeof *tree->capture_place);
     tree->stack_place = lpo_xcalloc(t->stacks.len, sizeof *tree->stack_place);
-    line.sets = lpo_region_start_end_sets(tree, &line.ends);
+    line.sets = lpo_region_start_end_sets(tree);
     line.summed = lpo_region_summed_paths(tree);
-    sort_threads(t, &line.ranges, range_before, &(struct range_order){ tree, &line.ends });
-    sort_threads(t, &line.launches, lpo_region_launch_before, t);
-    sort_threads(t, &line.captures, lpo_region_capture_before, t);
     if (!(t->skip & LPO_SKIP_BACKWARD))
-        lpo_region_backward_find(t, &line.launches, &backward);
+        lpo_region_backward_find(t, &backward);
     lpo_region_links_ask(t, &backward, &line.lookups);
     if (!(t->skip & LPO_SKIP_ADOPTION))
-        lpo_region_adopt(t,
-                         &(struct lpo_region_rows_in_order){ &line.ranges, &line.launches,
-                                                             &line.ends, line.sets },
-                         &backward, &line.lookups);
+        lpo_region_adopt(tree, line.sets, &backward, &line.lookups);
     lpo_region_lookups_sort(&line.lookups);
     for (uint32_t i = 0; i < t->threads.len; i++)
         sweep_thread(tree, &line, i);
-    lpo_region_summed_close(tree, &line.summed, &line.ends);
+    lpo_region_summed_close(tree, &line.summed);
     for (size_t i = 0; i < t->stacks.len; i++)
         tree->stack_place[i] = place_of_stack(tree, &t->stacks.at[i]);
     lpo_region_links_fill(tree, &backward, &line.lookups);
@@ -321,8 +308,4 @@ void lpo_region_attribute(struct lpo_region_tree *tree)
     lpo_vec_free(&line.lookups);
     free(line.sets);
     lpo_region_summed_free(&line.summed);
-    lpo_region_group_free(&line.ranges);
-    lpo_region_group_free(&line.launches);
-    lpo_region_group_free(&line.captures);
-    lpo_region_ends_free(&line.ends);
 }

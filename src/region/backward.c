@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "region/thread_rows.h"
+#include "trace/host.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/search.h"
 #include "util/xmalloc.h"
 
@@ -230,50 +231,31 @@ static uint32_t forward_of(struct work *w, const struct lpo_op *o, uint32_t op)
     return forward == LPO_NONE ? forward_by_arrow(w, op) : forward;
 }
 
-static int by_thread_and_time(const void *x, const void *y)
-{
-    const struct entry *a = x, *b = y;
-
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    if (a->end_ns != b->end_ns)
-        return a->end_ns > b->end_ns ? -1 : 1;
-    if (a->kind != b->kind) /* of equals the one that recomputes is the inner one */
-        return (int)a->kind - (int)b->kind;
-    return a->op < b->op ? -1 : a->op > b->op;
-}
-
+/* In order of thread and time: of the threads that run backward operators. */
 static void find_entries(struct work *w)
 {
-    for (uint32_t i = 0; i < w->t->ops.len; i++) {
-        const struct lpo_op *o = &w->t->ops.at[i];
-        enum kind kind = kind_of(w, o);
+    for (uint32_t i = 0; i < w->t->threads.len; i++) {
+        struct lpo_host_walk walk;
+        struct lpo_slice s;
 
-        if (w->threads[o->thread] && kind != OTHER)
-            lpo_vec_push(&w->entries, ((struct entry){ .start_ns = o->start_ns,
-                                                       .end_ns = o->end_ns,
-                                                       .thread = o->thread,
-                                                       .op = i,
-                                                       .forward = forward_of(w, o, i),
-                                                       .row = LPO_NONE,
-                                                       .kind = (uint8_t)kind }));
-    }
-    for (size_t i = 0; i < w->t->python.len; i++) {
-        const struct lpo_python_call *p = &w->t->python.at[i];
+        if (!w->threads[i])
+            continue;
+        walk = lpo_host_walk(w->t, i, LPO_HOST_OP | LPO_HOST_PYTHON);
+        while (lpo_host_next(&walk, &s)) {
+            const struct lpo_op *op = s.kind == LPO_HOST_OP ? &w->t->ops.at[s.row] : NULL;
+            enum kind kind = op ? kind_of(w, op) : named(w, s.name);
 
-        if (named(w, p->name) == RECOMPUTES)
-            lpo_vec_push(&w->entries, ((struct entry){ .start_ns = p->start_ns,
-                                                       .end_ns = p->end_ns,
-                                                       .thread = p->thread,
-                                                       .op = LPO_NONE,
-                                                       .forward = LPO_NONE,
-                                                       .row = LPO_NONE,
-                                                       .kind = RECOMPUTES }));
+            if (op ? kind != OTHER : kind == RECOMPUTES)
+                lpo_vec_push(&w->entries,
+                             ((struct entry){ .start_ns = s.start_ns,
+                                              .end_ns = s.end_ns,
+                                              .thread = i,
+                                              .op = op ? s.row : LPO_NONE,
+                                              .forward = op ? forward_of(w, op, s.row) : LPO_NONE,
+                                              .row = LPO_NONE,
+                                              .kind = (uint8_t)kind }));
+        }
     }
-    if (w->entries.len > 1)
-        qsort(w->entries.at, w->entries.len, sizeof *w->entries.at, by_thread_and_time);
 }
 
 /* The arrow ends at the function; what autograd does around it, to add gradients up, is of the same
@@ -351,7 +333,7 @@ static void take_launch(struct work *w, open_entries *stack, uint32_t row)
 }
 
 /* Once without launches, to see what is differentiated again, and once with them. */
-static void sweep(struct work *w, const struct lpo_group *launches)
+static void sweep(struct work *w)
 {
     open_entries stack = { 0 };
 
@@ -360,16 +342,16 @@ static void sweep(struct work *w, const struct lpo_group *launches)
     stack.len = 0;
     for (uint32_t i = 0; i < w->entries.len;) {
         uint32_t thread = w->entries.at[i].thread;
-        size_t l = launches->starts[thread];
+        struct lpo_host_rows launches = lpo_host_rows(w->t, thread, LPO_HOST_LAUNCH);
 
-        for (; l < launches->starts[thread + 1]; l++) {
-            int64_t start_ns = w->t->launches.at[launches->rows[l]].start_ns;
+        for (size_t l = 0; l < launches.len; l++) {
+            int64_t start_ns = w->t->launches.at[launches.at[l]].start_ns;
 
             for (; i < w->entries.len && w->entries.at[i].thread == thread &&
                    w->entries.at[i].start_ns <= start_ns;
                  i++)
                 push(w, &stack, i);
-            take_launch(w, &stack, launches->rows[l]);
+            take_launch(w, &stack, launches.at[l]);
         }
         while (i < w->entries.len && w->entries.at[i].thread == thread)
             i++;
@@ -377,8 +359,7 @@ static void sweep(struct work *w, const struct lpo_group *launches)
     lpo_vec_free(&stack);
 }
 
-void lpo_region_backward_find(const struct lpo_trace *t, const struct lpo_group *launches,
-                              struct lpo_region_backward *out)
+void lpo_region_backward_find(const struct lpo_trace *t, struct lpo_region_backward *out)
 {
     struct work w = { .t = t, .out = out };
 
@@ -392,7 +373,7 @@ void lpo_region_backward_find(const struct lpo_trace *t, const struct lpo_group 
     for (size_t i = 0; i < t->op_links.len; i++)
         w.arrow_ends[t->op_links.at[i].backward] = true;
     if (find_threads(&w)) {
-        lpo_region_order_sort(w.forwards.at, w.forwards.len, forward_before, t);
+        lpo_order_sort(w.forwards.at, w.forwards.len, forward_before, t);
         find_owners(&w);
         find_entries(&w);
         if (w.arrow_ends)
@@ -400,7 +381,7 @@ void lpo_region_backward_find(const struct lpo_trace *t, const struct lpo_group 
         out->launch_op = lpo_xrealloc(NULL, t->launches.len, sizeof *out->launch_op);
         memset(out->launch_op, 0xff, t->launches.len * sizeof *out->launch_op);
         out->recomputed = lpo_xcalloc(t->launches.len, sizeof *out->recomputed);
-        sweep(&w, launches);
+        sweep(&w);
     }
     free(w.kinds);
     free(w.threads);

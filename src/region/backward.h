@@ -22,7 +22,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "region/thread_rows.h"
 #include "trace/trace.h"
 #include "util/vec.h"
 
@@ -38,10 +37,8 @@ struct lpo_region_backward {
     bool *recomputed;    /* per launch; NULL: none */
 };
 
-/* `launches` by thread and time. Everything is empty where the trace has no backward operators, or
- * none were read. */
-void lpo_region_backward_find(const struct lpo_trace *t, const struct lpo_group *launches,
-                              struct lpo_region_backward *out);
+/* Everything is empty where the trace has no backward operators, or none were read. */
+void lpo_region_backward_find(const struct lpo_trace *t, struct lpo_region_backward *out);
 void lpo_region_backward_free(struct lpo_region_backward *b);
 
 /* The thread of the forward pass that a launch goes back to; LPO_NONE: not known. */

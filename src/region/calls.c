@@ -2,143 +2,78 @@
 #include "region/calls.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "region/thread_rows.h"
 #include "region/tree.h"
+#include "trace/host.h"
 #include "trace/trace.h"
 #include "util/xmalloc.h"
 
-/* A range that is open at the moment that a thread is swept at. */
-struct open {
-    int64_t start_ns, end_ns;
-    uint32_t range, row; /* of the trace; of the calls, LPO_NONE until a launch is found in it */
-};
-
-struct sweep {
+struct build {
     const struct lpo_region_tree *tree;
     struct lpo_region_call_list *calls;
-    struct lpo_group ranges, launches;
-    struct lpo_process_ends ends;
-    LPO_VEC(struct open) stack;
+    uint32_t *row_of; /* per range: its call; LPO_NONE: nothing was launched in it so far */
 };
 
-struct order {
-    const struct lpo_trace *t;
-    const struct lpo_process_ends *ends;
-};
-
-/* The one around comes before those inside it. */
-static bool range_before(const void *ctx, uint32_t a, uint32_t b)
+static bool is_called(const struct lpo_region_tree *tree, uint32_t node, const struct lpo_slice *s)
 {
-    const struct order *o = ctx;
-    const struct lpo_range *x = &o->t->ranges.at[a], *y = &o->t->ranges.at[b];
+    const struct lpo_region *n = &tree->nodes.at[node];
 
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns;
-    return lpo_region_range_end(o->ends, o->t, x) > lpo_region_range_end(o->ends, o->t, y);
+    return n->kind == LPO_PUSH_POP && n->name == s->name &&
+           n->domain == tree->trace->ranges.at[s->row].domain;
 }
 
-static void leave(struct sweep *s, int64_t now_ns)
+/* The call that a range is, when `node` is the region of it; LPO_NONE: it is that of another path.
+ * The ranges around it become calls first. */
+static uint32_t call_of(struct build *b, const struct lpo_slice *range, uint32_t node)
 {
-    while (s->stack.len && s->stack.at[s->stack.len - 1].end_ns < now_ns)
-        s->stack.len--;
-}
+    const struct lpo_region_tree *tree = b->tree;
+    struct lpo_slice chain[LPO_REGION_DEPTH];
+    uint32_t nodes[LPO_REGION_DEPTH], parent = LPO_NONE;
+    size_t n = 0;
 
-static void enter(struct sweep *s, uint32_t row)
-{
-    const struct lpo_trace *t = s->tree->trace;
-    const struct lpo_range *r = &t->ranges.at[row];
-
-    if (r->flags & LPO_RANGE_SUMMED)
-        return;
-    leave(s, r->start_ns);
-    lpo_vec_push(&s->stack,
-                 (struct open){ r->start_ns, lpo_region_range_end(&s->ends, t, r), row, LPO_NONE });
-}
-
-/* Rows for the open ranges that hold [start_ns, end_ns], outermost first; the innermost one. */
-static uint32_t call_at(struct sweep *s, int64_t end_ns)
-{
-    const struct lpo_trace *t = s->tree->trace;
-    uint32_t parent = LPO_NONE, node = LPO_NONE;
-
-    for (size_t i = 0; i < s->stack.len && i < LPO_REGION_DEPTH; i++) {
-        struct open *o = &s->stack.at[i];
-        const struct lpo_range *r = &t->ranges.at[o->range];
-
-        if (o->end_ns < end_ns)
+    chain[0] = *range;
+    for (; node != LPO_NONE; node = tree->nodes.at[node].parent) {
+        if (!is_called(tree, node, &chain[n]))
+            return LPO_NONE;
+        nodes[n++] = node;
+        if (n < LPO_REGION_DEPTH &&
+            lpo_host_parent(tree->trace, &chain[n - 1], LPO_HOST_RANGE, &chain[n]))
             continue;
-        if (o->row == LPO_NONE) {
-            node = lpo_region_node_find(s->tree, node, r->name, r->domain, r->kind);
-            if (node == LPO_NONE)
-                return LPO_NONE;
-            o->row = (uint32_t)s->calls->rows.len;
-            lpo_vec_push(&s->calls->rows, (struct lpo_region_call){ r->start_ns, node, parent });
+        if (tree->nodes.at[node].parent != LPO_NONE)
+            return LPO_NONE;
+    }
+    while (n--) {
+        uint32_t *row = &b->row_of[chain[n].row];
+
+        if (*row == LPO_NONE) {
+            *row = (uint32_t)b->calls->rows.len;
+            lpo_vec_push(&b->calls->rows,
+                         (struct lpo_region_call){ chain[n].start_ns, nodes[n], parent });
         }
-        if (s->calls->rows.at[o->row].parent != parent)
-            return LPO_NONE; /* it was entered inside another range than it is in now */
-        parent = o->row;
-        node = s->calls->rows.at[parent].node;
+        parent = *row;
     }
     return parent;
-}
-
-static void sweep_thread(struct sweep *s, uint32_t thread)
-{
-    const struct lpo_trace *t = s->tree->trace;
-    size_t r = s->ranges.starts[thread], rend = s->ranges.starts[thread + 1];
-
-    s->stack.len = 0;
-    for (size_t i = s->launches.starts[thread]; i < s->launches.starts[thread + 1]; i++) {
-        uint32_t row = s->launches.rows[i], call;
-        const struct lpo_launch *l = &t->launches.at[row];
-
-        while (r < rend && t->ranges.at[s->ranges.rows[r]].start_ns <= l->start_ns)
-            enter(s, s->ranges.rows[r++]);
-        leave(s, l->start_ns);
-        call = l->path ? LPO_NONE : call_at(s, l->end_ns);
-        /* too deep, or paths too long: the tree has put it elsewhere */
-        if (call != LPO_NONE &&
-            s->calls->rows.at[call].node == s->tree->places.at[s->tree->launch_place[row]].leaf)
-            s->calls->launch[row] = call;
-    }
-}
-
-static void sort_thread(struct sweep *s, uint32_t thread)
-{
-    const struct lpo_trace *t = s->tree->trace;
-    struct order order = { t, &s->ends };
-    size_t r = s->ranges.starts[thread], l = s->launches.starts[thread];
-
-    lpo_region_order_sort(s->ranges.rows + r, s->ranges.starts[thread + 1] - r, range_before,
-                          &order);
-    lpo_region_order_sort(s->launches.rows + l, s->launches.starts[thread + 1] - l,
-                          lpo_region_launch_before, t);
 }
 
 struct lpo_region_call_list *lpo_region_call_list_create(const struct lpo_region_tree *tree)
 {
     const struct lpo_trace *t = tree->trace;
     struct lpo_region_call_list *c = lpo_xcalloc(1, sizeof *c);
-    struct sweep s = { .tree = tree,
-                       .calls = c,
-                       .ranges = lpo_region_group_ranges(t, LPO_PUSH_POP),
-                       .launches = lpo_region_group_launches(t),
-                       .ends = lpo_region_ends_find(t) };
+    struct build b = { tree, c, lpo_xmalloc((t->ranges.len + 1) * sizeof *b.row_of) };
 
-    c->launch = lpo_xcalloc(t->launches.len + 1, sizeof *c->launch);
-    for (size_t i = 0; i < t->launches.len; i++)
+    memset(b.row_of, 0xff, t->ranges.len * sizeof *b.row_of);
+    c->launch = lpo_xmalloc((t->launches.len + 1) * sizeof *c->launch);
+    for (uint32_t i = 0; i < t->launches.len; i++) {
+        uint32_t leaf = tree->places.at[tree->launch_place[i]].leaf;
+        struct lpo_slice range;
+
         c->launch[i] = LPO_NONE;
-    for (uint32_t i = 0; i < t->threads.len; i++) {
-        if (s.launches.starts[i] == s.launches.starts[i + 1])
-            continue;
-        sort_thread(&s, i);
-        sweep_thread(&s, i);
+        if (leaf != LPO_NONE && !t->launches.at[i].path &&
+            lpo_host_around(t, i, LPO_HOST_RANGE, &range))
+            c->launch[i] = call_of(&b, &range, leaf);
     }
-    lpo_region_group_free(&s.ranges);
-    lpo_region_group_free(&s.launches);
-    lpo_region_ends_free(&s.ends);
-    lpo_vec_free(&s.stack);
+    free(b.row_of);
     return c;
 }
 

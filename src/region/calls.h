@@ -4,8 +4,7 @@
  * A tree sums all calls of a region. This is for whoever wants them one by one. Push/pop regions
  * only, and only calls in which something was launched. No calls where the reader has summed the
  * ranges (a trace with more of them than memory), where a source gives the place of a launch
- * itself, and where ranges overlap without nesting so that a launch lies in them otherwise than
- * they were entered. */
+ * itself, and where the ranges around a launch overlap without nesting. */
 #pragma once
 
 #include <stdint.h>

@@ -1,31 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first visit of each region, apart from the later ones. */
 #include "region/tree.h"
+#include "trace/host.h"
 #include "trace/recorded.h"
 #include "util/checked.h"
 #include "util/xmalloc.h"
 
-static void keep_first(struct lpo_visits *v, const struct lpo_range *r, int64_t end_ns,
-                       int64_t host_ns)
-{
-    if (v->first_start_ns != LPO_NO_TIME && v->first_start_ns <= r->start_ns)
-        return;
-    v->first_start_ns = r->start_ns;
-    v->first_end_ns = end_ns;
-    v->first_host_ns = host_ns;
-    v->first_thread = r->thread;
-}
-
-void lpo_region_count_visit(struct lpo_region_tree *tree, uint32_t row, const struct lpo_range *r,
-                            int64_t end_ns)
+void lpo_region_count_visit(struct lpo_region_tree *tree, uint32_t row, const struct lpo_slice *s)
 {
     struct lpo_visits *v = &tree->visits.at[row];
-    int64_t ns = lpo_trace_recorded_ns(tree->recorded, v->process, r->start_ns, end_ns);
+    int64_t ns = lpo_trace_recorded_ns(tree->recorded, v->process, s->start_ns, s->end_ns);
 
     v->count++;
     v->host_ns = lpo_ns_add(v->host_ns, ns);
-    keep_first(v, r, end_ns, ns);
-    if (r->flags & LPO_RANGE_OPEN) {
+    if (v->first_start_ns == LPO_NO_TIME || v->first_start_ns > s->start_ns) {
+        v->first_start_ns = s->start_ns;
+        v->first_end_ns = s->end_ns;
+        v->first_host_ns = ns;
+        v->first_thread = s->thread;
+    }
+    if (s->kind & (LPO_HOST_RANGE | LPO_HOST_START_END) &&
+        tree->trace->ranges.at[s->row].flags & LPO_RANGE_OPEN) {
         v->open++;
         tree->open++;
     }

@@ -21,7 +21,6 @@
 #include <stdint.h>
 
 #include "region/backward.h"
-#include "region/thread_rows.h"
 #include "util/vec.h"
 
 struct lpo_region_tree;
@@ -36,16 +35,9 @@ struct lpo_region_lookup {
 
 typedef LPO_VEC(struct lpo_region_lookup) lpo_region_lookups;
 
-/* Rows of each thread in order of time: ranges with the outer one first. `sets` as in attribute.h;
- * may be NULL. */
-struct lpo_region_rows_in_order {
-    const struct lpo_group *ranges, *launches;
-    const struct lpo_process_ends *ends;
-    const uint32_t *sets;
-};
-
-/* Adds a lookup for each launch that one thread can adopt (adopt.c). n log n. */
-void lpo_region_adopt(const struct lpo_trace *t, const struct lpo_region_rows_in_order *rows,
+/* Adds a lookup for each launch that one thread can adopt (adopt.c); `sets` as in attribute.h, may
+ * be NULL. n log n. */
+void lpo_region_adopt(const struct lpo_region_tree *tree, const uint32_t *sets,
                       const struct lpo_region_backward *backward, lpo_region_lookups *out);
 /* Adds one for each backward operator. */
 void lpo_region_links_ask(const struct lpo_trace *t, const struct lpo_region_backward *backward,

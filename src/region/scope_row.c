@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the row of a region says: its path, kind and source line; first calls beside later ones. */
+#include "region/modules.h"
 #include "region/scope.h"
 #include "util/str.h"
 
@@ -30,10 +31,10 @@ const char *lpo_region_row_source(const struct lpo_region_scope *s,
     const struct lpo_region_tree *tree = s->cells->tree;
     uint32_t name = row->node == LPO_NODE_OUTSIDE ? LPO_NONE : tree->nodes.at[row->node].name;
 
-    if (name >= tree->trace->ncode || tree->nodes.at[row->node].kind < LPO_MODULE ||
-        tree->trace->code[name] == LPO_NONE)
+    if (!tree->modules || name >= tree->modules->ncode ||
+        tree->nodes.at[row->node].kind < LPO_MODULE || tree->modules->code[name] == LPO_NONE)
         return NULL;
-    return lpo_trace_text(tree->trace, tree->trace->code[name]);
+    return lpo_trace_text(tree->trace, tree->modules->code[name]);
 }
 
 unsigned lpo_region_row_depth(const struct lpo_region_scope *s, const struct lpo_region_row *row)

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "region/thread_rows.h"
 #include "region/tree.h"
 #include "trace/recorded.h"
 #include "util/budget.h"
+#include "util/order.h"
 
 /* A region with ranges open now. All of them began before, so only the last end matters. */
 struct active {
@@ -67,13 +67,12 @@ static uint32_t set_at(struct sweep *s, const struct lpo_launch *l)
     return n ? lpo_region_set_of(s->tree, nodes, n) : 0;
 }
 
-static uint32_t visit(struct lpo_region_tree *tree, const struct lpo_range *r, uint16_t process,
-                      int64_t end_ns)
+static uint32_t visit(struct lpo_region_tree *tree, const struct lpo_slice *r, uint16_t process)
 {
-    uint32_t node = lpo_region_node(tree, LPO_NONE, r->name, r->domain, LPO_START_END);
-    uint32_t row = lpo_region_visits_of(tree, node, process);
+    uint16_t domain = tree->trace->ranges.at[r->row].domain;
+    uint32_t node = lpo_region_node(tree, LPO_NONE, r->name, domain, LPO_START_END);
 
-    lpo_region_count_visit(tree, row, r, end_ns);
+    lpo_region_count_visit(tree, lpo_region_visits_of(tree, node, process), r);
     return node;
 }
 
@@ -82,6 +81,13 @@ static bool range_before(const void *trace, uint32_t a, uint32_t b)
     const struct lpo_trace *t = trace;
 
     return t->ranges.at[a].start_ns < t->ranges.at[b].start_ns;
+}
+
+static bool launch_before(const void *trace, uint32_t a, uint32_t b)
+{
+    const struct lpo_trace *t = trace;
+
+    return t->launches.at[a].start_ns < t->launches.at[b].start_ns;
 }
 
 typedef LPO_VEC(uint32_t) row_vec;
@@ -109,19 +115,21 @@ static struct members members_of(const struct lpo_trace *t)
 }
 
 /* Rows of the threads of one process, put together and ordered. */
-static void gather(const struct lpo_trace *t, const struct lpo_group *g, const struct members *m,
-                   uint16_t process, lpo_before *before, row_vec *out)
+static void gather(const struct lpo_trace *t, enum lpo_host_kind kind, const struct members *m,
+                   uint16_t process, lpo_order_before *before, row_vec *out)
 {
     out->len = 0;
-    for (uint32_t i = m->first[process]; i != LPO_NONE; i = m->next[i])
-        for (size_t k = g->starts[i]; k < g->starts[i + 1]; k++)
-            lpo_vec_push(out, g->rows[k]);
-    lpo_region_order_sort(out->at, out->len, before, t);
+    for (uint32_t i = m->first[process]; i != LPO_NONE; i = m->next[i]) {
+        struct lpo_host_rows rows = lpo_host_rows(t, i, kind);
+
+        for (size_t k = 0; k < rows.len; k++)
+            lpo_vec_push(out, rows.at[k]);
+    }
+    lpo_order_sort(out->at, out->len, before, t);
 }
 
-static void sweep_process(struct lpo_region_tree *tree, const struct lpo_process_ends *ends,
-                          uint16_t process, const row_vec *ranges, const row_vec *launches,
-                          uint32_t *sets)
+static void sweep_process(struct lpo_region_tree *tree, uint16_t process, const row_vec *ranges,
+                          const row_vec *launches, uint32_t *sets)
 {
     const struct lpo_trace *t = tree->trace;
     struct sweep *s = lpo_xcalloc(1, sizeof *s);
@@ -132,15 +140,14 @@ static void sweep_process(struct lpo_region_tree *tree, const struct lpo_process
         if (l == launches->len ||
             (r < ranges->len &&
              t->ranges.at[ranges->at[r]].start_ns <= t->launches.at[launches->at[l]].start_ns)) {
-            const struct lpo_range *range = &t->ranges.at[ranges->at[r++]];
-            int64_t end_ns = lpo_region_range_end(ends, t, range);
+            struct lpo_slice range = lpo_host_slice(t, LPO_HOST_START_END, ranges->at[r++]);
 
             /* Such ranges are in the file also where nothing is recorded: who starts one cannot
              * know whether a window will open before its end. */
-            if (!lpo_trace_recorded_touches(tree->recorded, process, range->start_ns, end_ns))
+            if (!lpo_trace_recorded_touches(tree->recorded, process, range.start_ns, range.end_ns))
                 continue;
-            expire(s, range->start_ns);
-            enter(s, visit(tree, range, process, end_ns), end_ns);
+            expire(s, range.start_ns);
+            enter(s, visit(tree, &range, process), range.end_ns);
             continue;
         }
         expire(s, t->launches.at[launches->at[l]].start_ns);
@@ -150,33 +157,30 @@ static void sweep_process(struct lpo_region_tree *tree, const struct lpo_process
     free(s);
 }
 
-uint32_t *lpo_region_start_end_sets(struct lpo_region_tree *tree,
-                                    const struct lpo_process_ends *ends)
+uint32_t *lpo_region_start_end_sets(struct lpo_region_tree *tree)
 {
     const struct lpo_trace *t = tree->trace;
-    struct lpo_group ranges = lpo_region_group_ranges(t, LPO_START_END);
-    struct lpo_group launches = { 0 };
-    row_vec of_ranges = { 0 }, of_launches = { 0 };
-    struct members members = { NULL, NULL };
-    uint32_t *sets = NULL;
+    row_vec ranges = { 0 }, launches = { 0 };
+    struct members members;
+    uint32_t *sets;
+    size_t i = 0;
 
-    if (ranges.starts[t->threads.len]) {
-        launches = lpo_region_group_launches(t);
-        sets = lpo_xcalloc(t->launches.len, sizeof *sets);
-        members = members_of(t);
-        for (size_t p = 0; p < t->processes.len; p++) {
-            gather(t, &ranges, &members, (uint16_t)p, range_before, &of_ranges);
-            if (!of_ranges.len)
-                continue;
-            gather(t, &launches, &members, (uint16_t)p, lpo_region_launch_before, &of_launches);
-            sweep_process(tree, ends, (uint16_t)p, &of_ranges, &of_launches, sets);
-        }
+    while (i < t->ranges.len && t->ranges.at[i].kind != LPO_START_END)
+        i++;
+    if (i == t->ranges.len)
+        return NULL;
+    sets = lpo_xcalloc(t->launches.len, sizeof *sets);
+    members = members_of(t);
+    for (size_t p = 0; p < t->processes.len; p++) {
+        gather(t, LPO_HOST_START_END, &members, (uint16_t)p, range_before, &ranges);
+        if (!ranges.len)
+            continue;
+        gather(t, LPO_HOST_LAUNCH, &members, (uint16_t)p, launch_before, &launches);
+        sweep_process(tree, (uint16_t)p, &ranges, &launches, sets);
     }
     free(members.first);
     free(members.next);
-    lpo_vec_free(&of_ranges);
-    lpo_vec_free(&of_launches);
-    lpo_region_group_free(&ranges);
-    lpo_region_group_free(&launches);
+    lpo_vec_free(&ranges);
+    lpo_vec_free(&launches);
     return sets;
 }

@@ -40,7 +40,7 @@ static bool *find_used(const struct lpo_trace *t)
 struct lpo_summed_paths lpo_region_summed_paths(struct lpo_region_tree *tree)
 {
     const struct lpo_trace *t = tree->trace;
-    struct lpo_summed_paths s = { .by_thread = lpo_region_group_paths(t) };
+    struct lpo_summed_paths s = { NULL, NULL };
 
     s.nodes = lpo_xcalloc(t->paths.len, sizeof *s.nodes);
     s.used = find_used(t);
@@ -72,21 +72,22 @@ static void add_path(struct lpo_region_tree *tree, const struct lpo_summed_paths
 void lpo_region_summed_add(struct lpo_region_tree *tree, const struct lpo_summed_paths *s,
                            uint32_t thread)
 {
-    for (size_t i = s->by_thread.starts[thread]; i < s->by_thread.starts[thread + 1]; i++)
-        if (s->used[s->by_thread.rows[i] + 1])
-            add_path(tree, s, s->by_thread.rows[i]);
+    struct lpo_host_rows paths = lpo_host_rows(tree->trace, thread, LPO_HOST_PATH);
+
+    for (size_t i = 0; i < paths.len; i++)
+        if (s->used[paths.at[i] + 1])
+            add_path(tree, s, paths.at[i]);
 }
 
-void lpo_region_summed_close(struct lpo_region_tree *tree, const struct lpo_summed_paths *s,
-                             const struct lpo_process_ends *ends)
+void lpo_region_summed_close(struct lpo_region_tree *tree, const struct lpo_summed_paths *s)
 {
     const struct lpo_trace *t = tree->trace;
 
     for (size_t i = 0; i < t->open_paths.len; i++) {
         const struct lpo_open_path *o = &t->open_paths.at[i];
         uint16_t process = t->threads.at[t->paths.at[o->path].thread].process;
-        int64_t ns =
-            lpo_trace_recorded_ns(tree->recorded, process, o->start_ns, ends->process_ns[process]);
+        int64_t ns = lpo_trace_recorded_ns(tree->recorded, process, o->start_ns,
+                                           lpo_host_process_end(t, process));
         struct lpo_visits *v;
 
         if (s->nodes[o->path] == LPO_NONE)
@@ -105,7 +106,6 @@ void lpo_region_summed_close(struct lpo_region_tree *tree, const struct lpo_summ
 
 void lpo_region_summed_free(struct lpo_summed_paths *s)
 {
-    lpo_region_group_free(&s->by_thread);
     free(s->nodes);
     free(s->used);
     s->nodes = NULL;

@@ -138,9 +138,16 @@ struct lpo_visits *lpo_region_visits_find(const struct lpo_region_tree *tree, ui
 
 struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace)
 {
+    return lpo_region_tree_create_with(trace, NULL);
+}
+
+struct lpo_region_tree *lpo_region_tree_create_with(const struct lpo_trace *trace,
+                                                    const struct lpo_region_modules *modules)
+{
     struct lpo_region_tree *tree = lpo_xcalloc(1, sizeof *tree);
 
     tree->trace = trace;
+    tree->modules = modules;
     tree->recorded = lpo_trace_recorded_create(trace);
     tree->set_map = lpo_map_create();
     tree->visit_map = lpo_map_u64_create(0);

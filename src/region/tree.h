@@ -33,6 +33,8 @@
 #include "util/map.h"
 #include "util/vec.h"
 
+struct lpo_region_modules;
+struct lpo_slice;
 struct lpo_str;
 
 #define LPO_REGION_DEPTH     LPO_PATH_DEPTH /* levels of push/pop nesting */
@@ -84,7 +86,8 @@ struct lpo_region_links {
 
 struct lpo_region_tree {
     const struct lpo_trace *trace;
-    struct lpo_trace_recorded *recorded; /* NULL: all of the run was */
+    const struct lpo_region_modules *modules; /* borrowed; NULL: ranges alone are regions */
+    struct lpo_trace_recorded *recorded;      /* NULL: all of the run was */
     LPO_VEC(struct lpo_region) nodes;
     LPO_VEC(struct lpo_visits) visits;
     LPO_VEC(struct lpo_place) places; /* row 0 is outside everything */
@@ -111,6 +114,9 @@ struct lpo_region_tree {
 };
 
 struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace);
+/* Calls of modules or Python functions are regions too (modules.h). Borrows both. */
+struct lpo_region_tree *lpo_region_tree_create_with(const struct lpo_trace *trace,
+                                                    const struct lpo_region_modules *modules);
 void lpo_region_tree_destroy(struct lpo_region_tree *tree); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_region_tree);
 
@@ -146,10 +152,8 @@ uint32_t lpo_region_visits_of(struct lpo_region_tree *tree, uint32_t node, uint1
 /* The same where it exists; NULL: that process never entered it. */
 struct lpo_visits *lpo_region_visits_find(const struct lpo_region_tree *tree, uint32_t node,
                                           uint16_t process);
-/* A visit of a row: counted, and the first one is kept. `end_ns` is that of the process for a range
- * that was never closed. */
-void lpo_region_count_visit(struct lpo_region_tree *tree, uint32_t row, const struct lpo_range *r,
-                            int64_t end_ns);
+/* A visit of a row: counted, and the first one is kept. */
+void lpo_region_count_visit(struct lpo_region_tree *tree, uint32_t row, const struct lpo_slice *s);
 /* After all visits: the GPU time of the first ones. */
 void lpo_region_first_visits_sum(struct lpo_region_tree *tree);
 /* Does the first of several visits of the region hold this launch? */

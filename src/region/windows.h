@@ -22,8 +22,8 @@ struct lpo_region_windows {
     LPO_VEC(struct lpo_region_window) rows; /* by node, then time; none overlap */
 };
 
-/* Of regions up to `depth` levels below the top ones (0: only those). Where ranges overlap without
- * nesting, a range lies in the one that was entered last and is still open. */
+/* Of regions up to `depth` levels below the top ones (0: only those). What lies in what: as in
+ * trace/host.h. */
 struct lpo_region_windows *lpo_region_windows_create(const struct lpo_region_tree *tree,
                                                      unsigned depth);
 void lpo_region_windows_destroy(struct lpo_region_windows *w); /* NULL is fine */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/host.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/trace.h"
 #include "util/order.h"
 #include "util/search.h"
+#include "util/str.h"
 #include "util/vec.h"
 #include "util/xmalloc.h"
 
@@ -43,6 +45,8 @@ static const struct source sources[] = {
            offsetof(struct lpo_captured_launch, kernel)),
     SOURCE(LPO_HOST_START_END, ranges, lpo_range, start_ns, end_ns,
            offsetof(struct lpo_range, name)),
+    /* nothing says when: they stay as they are in the file */
+    SOURCE(LPO_HOST_PATH, paths, lpo_path, count, count, offsetof(struct lpo_path, name)),
 };
 
 enum {
@@ -61,16 +65,23 @@ struct order {
 };
 
 struct lpo_host {
-    uint64_t rows;     /* that the trace had when the rest was made */
-    int64_t *ends;     /* per process */
-    unsigned char *is; /* per name: 1 a module, 2 none, 0 nobody asked yet */
-    size_t names;      /* length of it */
+    pthread_mutex_t making; /* held while something below is made; it is const afterwards */
+    uint64_t rows;          /* that the trace had when it was made */
+    int64_t *ends;          /* per process */
+    bool *is_module;        /* per name */
     struct order of[SOURCES];
 };
 
 struct lpo_host *lpo_host_create(void)
 {
-    return lpo_xcalloc(1, sizeof(struct lpo_host));
+    struct lpo_host *h = lpo_xcalloc(1, sizeof *h);
+    pthread_mutexattr_t recursive;
+
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&h->making, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+    return h;
 }
 
 static void clear(struct lpo_host *h)
@@ -81,9 +92,11 @@ static void clear(struct lpo_host *h)
         free(h->of[i].parent);
         free(h->of[i].launch);
     }
+    memset(h->of, 0, sizeof h->of);
     free(h->ends);
-    free(h->is);
-    *h = (struct lpo_host){ 0 };
+    free(h->is_module);
+    h->ends = NULL;
+    h->is_module = NULL;
 }
 
 void lpo_host_destroy(struct lpo_host *h)
@@ -91,15 +104,27 @@ void lpo_host_destroy(struct lpo_host *h)
     if (!h)
         return;
     clear(h);
+    pthread_mutex_destroy(&h->making);
     free(h);
 }
+
+/* Makes *kept once, whichever thread asks first. */
+#define MADE_ONCE(host, kept, make)                                                                \
+    do {                                                                                           \
+        if (!__atomic_load_n(&(kept), __ATOMIC_ACQUIRE)) {                                         \
+            pthread_mutex_lock(&(host)->making);                                                   \
+            if (!(kept))                                                                           \
+                __atomic_store_n(&(kept), (make), __ATOMIC_RELEASE);                               \
+            pthread_mutex_unlock(&(host)->making);                                                 \
+        }                                                                                          \
+    } while (0)
 
 /* What is kept of the trace; all of it goes when the trace has grown. */
 static struct lpo_host *host_of(const struct lpo_trace *t)
 {
     uint64_t rows = 1 + t->ranges.len + t->python.len + t->ops.len + t->calls.len +
-                    t->launches.len + t->captures.len + t->captured_launches.len + t->gpu_ops.len +
-                    t->threads.len;
+                    t->launches.len + t->captures.len + t->captured_launches.len + t->paths.len +
+                    t->gpu_ops.len + t->threads.len;
 
     if (t->host->rows != rows) {
         clear(t->host);
@@ -149,22 +174,6 @@ static int64_t end_of(const struct lpo_trace *t, const struct source *s, const c
     return time_of(row, s->end);
 }
 
-static bool is_module(const struct lpo_trace *t, uint32_t name)
-{
-    struct lpo_host *h = host_of(t);
-
-    if (name >= h->names) {
-        free(h->is);
-        h->names = lpo_trace_name_count(t);
-        h->is = lpo_xcalloc(h->names, 1);
-    }
-    if (!h->is[name])
-        h->is[name] =
-            strncmp(lpo_trace_text(t, name), LPO_MODULE_PREFIX, strlen(LPO_MODULE_PREFIX)) == 0 ? 1
-                                                                                                : 2;
-    return h->is[name] == 1;
-}
-
 static struct lpo_slice slice_of(const struct lpo_trace *t, const struct source *s, uint32_t row)
 {
     const char *at = row_of(t, s, row);
@@ -185,26 +194,31 @@ static void see(int64_t *ends, uint16_t process, int64_t ns)
         ends[process] = ns;
 }
 
+static int64_t *make_ends(const struct lpo_trace *t)
+{
+    int64_t *ends = lpo_xcalloc(t->processes.len + 1, sizeof *ends);
+
+    for (size_t i = 0; i < t->processes.len; i++)
+        ends[i] = t->processes.at[i].end_ns;
+    for (size_t i = 0; i < t->launches.len; i++)
+        see(ends, t->threads.at[t->launches.at[i].thread].process, t->launches.at[i].end_ns);
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (!(t->gpu_ops.at[i].flags & LPO_GPU_OP_UNTIMED))
+            see(ends, t->gpu_ops.at[i].process, t->gpu_ops.at[i].end_ns);
+    for (size_t i = 0; i < t->ranges.len; i++) {
+        const struct lpo_range *r = &t->ranges.at[i];
+
+        see(ends, t->threads.at[r->thread].process,
+            r->flags & LPO_RANGE_OPEN ? r->start_ns : r->end_ns);
+    }
+    return ends;
+}
+
 int64_t lpo_host_process_end(const struct lpo_trace *t, uint16_t process)
 {
     struct lpo_host *h = host_of(t);
 
-    if (h->ends)
-        return h->ends[process];
-    h->ends = lpo_xcalloc(t->processes.len, sizeof *h->ends);
-    for (size_t i = 0; i < t->processes.len; i++)
-        h->ends[i] = t->processes.at[i].end_ns;
-    for (size_t i = 0; i < t->launches.len; i++)
-        see(h->ends, t->threads.at[t->launches.at[i].thread].process, t->launches.at[i].end_ns);
-    for (size_t i = 0; i < t->gpu_ops.len; i++)
-        if (!(t->gpu_ops.at[i].flags & LPO_GPU_OP_UNTIMED))
-            see(h->ends, t->gpu_ops.at[i].process, t->gpu_ops.at[i].end_ns);
-    for (size_t i = 0; i < t->ranges.len; i++) {
-        const struct lpo_range *r = &t->ranges.at[i];
-
-        see(h->ends, t->threads.at[r->thread].process,
-            r->flags & LPO_RANGE_OPEN ? r->start_ns : r->end_ns);
-    }
+    MADE_ONCE(h, h->ends, make_ends(t));
     return h->ends[process];
 }
 
@@ -232,48 +246,64 @@ static bool comes_before(const void *ctx, uint32_t a, uint32_t b)
     return end_of(o->t, o->s, x) > end_of(o->t, o->s, y);
 }
 
+static bool *find_modules(const struct lpo_trace *t)
+{
+    size_t names = lpo_trace_name_count(t);
+    bool *is_module = lpo_xcalloc(names + 1, sizeof *is_module);
+
+    for (uint32_t i = 0; i < names; i++)
+        is_module[i] = lpo_str_starts(lpo_trace_text(t, i), LPO_MODULE_PREFIX);
+    return is_module;
+}
+
 /* The thread of a row of this kind; LPO_NONE: it is of another, or has no thread. */
 static uint32_t thread_of(const struct lpo_trace *t, const struct source *s, uint32_t row)
 {
-    const char *at = row_of(t, s, row);
-
     if (s->at == sources[RANGES].at &&
         (t->ranges.at[row].kind == LPO_START_END) != (s->kind == LPO_HOST_START_END))
         return LPO_NONE;
     if (s->at == sources[MODULES].at &&
-        is_module(t, t->python.at[row].name) != (s->kind == LPO_HOST_MODULE))
+        t->host->is_module[t->python.at[row].name] != (s->kind == LPO_HOST_MODULE))
         return LPO_NONE;
-    return number_of(at, s->thread);
+    return number_of(row_of(t, s, row), s->thread);
 }
 
 /* Counting sort by thread, then each thread by time. */
-static const struct order *order_of(const struct lpo_trace *t, size_t source)
+static uint32_t *make_order(const struct lpo_trace *t, const struct source *s, size_t *first)
 {
-    const struct source *s = &sources[source];
-    struct order *o = &host_of(t)->of[source];
     size_t count = count_of(t, s), threads = t->threads.len;
     struct ordering how = { t, s };
+    uint32_t *rows;
 
-    if (o->rows)
-        return o;
-    o->first = lpo_xcalloc(threads + 2, sizeof *o->first);
+    if (s->at == sources[MODULES].at)
+        MADE_ONCE(t->host, t->host->is_module, find_modules(t));
     for (size_t i = 0; i < count; i++) {
         uint32_t thread = thread_of(t, s, (uint32_t)i);
 
         if (thread != LPO_NONE)
-            o->first[thread + 2]++;
+            first[thread + 2]++;
     }
     for (size_t i = 1; i <= threads; i++)
-        o->first[i + 1] += o->first[i];
-    o->rows = lpo_xmalloc((o->first[threads + 1] + 1) * sizeof *o->rows);
+        first[i + 1] += first[i];
+    rows = lpo_xmalloc((first[threads + 1] + 1) * sizeof *rows);
     for (size_t i = 0; i < count; i++) {
         uint32_t thread = thread_of(t, s, (uint32_t)i);
 
         if (thread != LPO_NONE)
-            o->rows[o->first[thread + 1]++] = (uint32_t)i;
+            rows[first[thread + 1]++] = (uint32_t)i;
     }
-    for (size_t i = 0; i < threads; i++)
-        lpo_order_sort(o->rows + o->first[i], o->first[i + 1] - o->first[i], comes_before, &how);
+    for (size_t i = 0; s->kind != LPO_HOST_PATH && i < threads; i++)
+        lpo_order_sort(rows + first[i], first[i + 1] - first[i], comes_before, &how);
+    return rows;
+}
+
+static const struct order *order_of(const struct lpo_trace *t, size_t source)
+{
+    struct lpo_host *h = host_of(t);
+    struct order *o = &h->of[source];
+
+    MADE_ONCE(h, o->first, lpo_xcalloc(t->threads.len + 2, sizeof *o->first));
+    MADE_ONCE(h, o->rows, make_order(t, &sources[source], o->first));
     return o;
 }
 
@@ -338,23 +368,39 @@ static uint32_t enter(struct stack *s, uint32_t row, int64_t end_ns)
     return parent;
 }
 
-static const uint32_t *parents_of(const struct lpo_trace *t, size_t source)
+static void add_parents(const struct lpo_trace *t, size_t source, uint32_t *parent)
 {
     const struct source *s = &sources[source];
     const struct order *o = order_of(t, source);
-    uint32_t *parent = host_of(t)->of[source].parent;
     struct stack stack = { 0 };
 
-    if (parent)
-        return parent;
-    parent = lpo_xmalloc((count_of(t, s) + 1) * sizeof *parent);
     for (size_t i = 0; i < t->threads.len; i++) {
         stack.open.len = 0;
         for (size_t k = o->first[i]; k < o->first[i + 1]; k++)
             parent[o->rows[k]] = enter(&stack, o->rows[k], end_of(t, s, row_of(t, s, o->rows[k])));
     }
     lpo_vec_free(&stack.open);
-    return host_of(t)->of[source].parent = parent;
+}
+
+/* Kinds that share an array share this one: a row is of one of them. */
+static uint32_t *find_parents(const struct lpo_trace *t, size_t first)
+{
+    uint32_t *parent = lpo_xmalloc((count_of(t, &sources[first]) + 1) * sizeof *parent);
+
+    for (size_t i = first; i < SLICES && sources[i].at == sources[first].at; i++)
+        add_parents(t, i, parent);
+    return parent;
+}
+
+static const uint32_t *parents_of(const struct lpo_trace *t, size_t source)
+{
+    struct lpo_host *h = host_of(t);
+    size_t first = source;
+
+    while (first && sources[first - 1].at == sources[source].at)
+        first--;
+    MADE_ONCE(h, h->of[first].parent, find_parents(t, first));
+    return h->of[first].parent;
 }
 
 /* Joins the launches of a thread with the slices of one kind: both in order. */
@@ -381,19 +427,25 @@ static void join_thread(const struct lpo_trace *t, const struct source *s,
     }
 }
 
-static const uint32_t *launches_in(const struct lpo_trace *t, size_t source)
+static uint32_t *join_launches(const struct lpo_trace *t, size_t source)
 {
-    uint32_t *launch = host_of(t)->of[source].launch;
+    uint32_t *launch = lpo_xmalloc((t->launches.len + 1) * sizeof *launch);
     struct stack stack = { 0 };
 
-    if (launch)
-        return launch;
-    launch = lpo_xmalloc((t->launches.len + 1) * sizeof *launch);
     for (uint32_t i = 0; i < t->threads.len; i++)
         join_thread(t, &sources[source], rows_of(t, i, source), rows_of(t, i, LAUNCHES), &stack,
                     launch);
     lpo_vec_free(&stack.open);
-    return host_of(t)->of[source].launch = launch;
+    return launch;
+}
+
+/* Per launch the innermost row that contains it. */
+static const uint32_t *launches_in(const struct lpo_trace *t, size_t source)
+{
+    struct lpo_host *h = host_of(t);
+
+    MADE_ONCE(h, h->of[source].launch, join_launches(t, source));
+    return h->of[source].launch;
 }
 
 /* --- questions ------------------------------------------------------------------------------ */

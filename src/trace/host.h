@@ -14,7 +14,7 @@
  *   one further down in the file. A range that was never closed ends with its process.
  *
  * The orders are made when they are first asked for and kept with the trace (what nobody asks for
- * costs nothing), and made again when rows were added to it. Not for two threads at one time. */
+ * costs nothing), by whichever thread asks first, and made again when rows were added to it. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,6 +36,7 @@ enum lpo_host_kind {
     LPO_HOST_LAUNCH = 64,     /* rows of launches */
     LPO_HOST_CAPTURED = 128,  /* rows of captured_launches */
     LPO_HOST_START_END = 256, /* start/end ranges: rows of ranges */
+    LPO_HOST_PATH = 512, /* rows of paths, as their thread first came there; not to be walked */
 };
 
 /* Slices nested deeper than this have the parent of those at this depth. */

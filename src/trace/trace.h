@@ -170,7 +170,7 @@ struct lpo_captured_launch {
 enum lpo_range_kind {
     LPO_PUSH_POP,
     LPO_START_END,
-    LPO_MODULE, /* of a view (region/modules.h): a call of a PyTorch module */
+    LPO_MODULE, /* of regions alone (region/modules.h): calls of a PyTorch module */
     LPO_PYTHON, /* the same of a Python function */
 };
 
@@ -508,12 +508,9 @@ struct lpo_trace {
                            * the file itself says none; 0: none */
     struct lpo_trace_duplicates *duplicates; /* duplicates.h, once there are two files */
     uint32_t skip;                           /* enum lpo_skip, set by the caller before reading */
-    const uint32_t *code; /* of a view (region/modules.h), per name: the name of the Python
-                           * function, with file and line, that a module or function is; LPO_NONE */
-    size_t ncode;
-    bool has_ranges;       /* the source could have recorded ranges */
-    struct lpo_host *host; /* host.h: the timeline of each thread */
-    void *indexes;         /* private to trace.c: deduplication */
+    bool has_ranges;                         /* the source could have recorded ranges */
+    struct lpo_host *host;                   /* host.h: the timeline of each thread */
+    void *indexes;                           /* private to trace.c: deduplication */
 };
 
 struct lpo_trace *lpo_trace_create(void);

@@ -142,7 +142,7 @@ def is_backward(name):
 
 
 def describe(frames, at, others=None, forward=None):
-    around = sorted((f for f in frames if f[0] <= at <= f[0] - f[1]), key=lambda f: f[:2])
+    around = sorted((f for f in frames if f[0] <= at < f[0] - f[1]), key=lambda f: f[:2])
     path, function, inner = [], None, 0
     for i, (_, _, cat, name, _) in enumerate(around):
         module = cat == "python_function" and name.startswith("nn.Module: ")

@@ -98,7 +98,7 @@ static void check_modules(void **state)
     const struct module_case *c = *state;
     LPO_AUTO(lpo_trace) t = build_python(c->trace);
     LPO_AUTO(lpo_region_modules) m = lpo_region_modules_create(t);
-    LPO_AUTO(lpo_region_tree) tree = m ? lpo_region_tree_create(&m->view) : NULL;
+    LPO_AUTO(lpo_region_tree) tree = m ? lpo_region_tree_create_with(t, m) : NULL;
     LPO_AUTO(lpo_region_cells) cells = m ? lpo_region_cells_create(tree, NULL) : NULL;
     LPO_AUTO(lpo_region_scope) s = NULL;
     LPO_STR got = { 0 };
@@ -122,8 +122,7 @@ static void nesting_is_bounded(void **state)
         lpo_vec_push(&t->python, ((struct lpo_python_call){
                                      i, 100000 - i, lpo_trace_name(t, "nn.Module: A_0"), 0 }));
     m = lpo_region_modules_create(t);
-    assert_int_equal(m->modules, 10000);
-    tree = lpo_region_tree_create(&m->view);
+    tree = lpo_region_tree_create_with(t, m);
     assert_int_equal(tree->nodes.len, LPO_REGION_DEPTH);
     assert_int_equal(t->ranges.len, 0); /* the trace itself stays as it is */
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/memory/around.h"
+#include "analysis/memory/asked.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/map.h"
@@ -157,9 +157,8 @@ static void add_looked_up(struct owners *o, const struct lpo_trace *t, struct lp
                                                  .bytes = live[i]->bytes,
                                                  .thread = live[i]->thread,
                                                  .op = LPO_NONE,
-                                                 .shapes = LPO_NONE,
-                                                 .sequence = LPO_NONE };
-    lpo_memory_around(t, a, m, n);
+                                                 .shapes = LPO_NONE };
+    lpo_memory_asked(t, a, m, n);
     for (size_t i = 0; i < n; i++)
         add_share(o, place_of(o, a, &m[i]), m[i].op, m[i].shapes, m[i].bytes);
     free(m);

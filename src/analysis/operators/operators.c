@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "analysis/steps/steps.h"
-#include "region/thread_rows.h"
 #include "region/tree.h"
+#include "trace/host.h"
 #include "trace/trace.h"
 #include "util/map.h"
 #include "util/search.h"
@@ -49,9 +49,7 @@ struct sweep {
     LPO_VEC(struct open) stack;
     struct lpo_operator_sum *launched;     /* per launch: its GPU operations */
     struct lpo_replayed_launches replayed; /* what graphs replayed of launches */
-    uint32_t *captured;                    /* rows of captured_launches, by thread and time */
-    size_t ncaptured, next_captured;
-    uint32_t *owner; /* per launch: the row it lies in, or LPO_NONE */
+    uint32_t *owner;                       /* per launch: the row it lies in, or LPO_NONE */
     struct lpo_map_pair rows, kernels, costs_of;
     LPO_VEC(struct lpo_operator_cost) costs;
     LPO_VEC(struct step) steps;   /* by thread and start */
@@ -298,51 +296,20 @@ static void captured(struct sweep *s, uint32_t row)
     s->out->rows.at[s->stack.at[i - 1].row].replayed_self_ns += s->replayed.captured[row].ns;
 }
 
-/* When the next captured launch of the thread began; INT64_MAX: there is none. */
-static int64_t next_captured(const struct sweep *s, uint32_t thread)
+static void sweep_thread(struct sweep *s, uint32_t thread)
 {
-    const struct lpo_captured_launch *l;
+    struct lpo_host_walk walk = lpo_host_walk(s->t, thread,
+                                              LPO_HOST_OP | LPO_HOST_LAUNCH |
+                                                  (s->replayed.captured ? LPO_HOST_CAPTURED : 0));
+    struct lpo_slice next;
 
-    if (s->next_captured == s->ncaptured)
-        return INT64_MAX;
-    l = &s->t->captured_launches.at[s->captured[s->next_captured]];
-    return l->thread == thread ? l->start_ns : INT64_MAX;
-}
-
-/* Outer before inner; equal times stay in the order of the file. */
-static bool op_before(const void *trace, uint32_t a, uint32_t b)
-{
-    const struct lpo_trace *t = trace;
-    const struct lpo_op *x = &t->ops.at[a], *y = &t->ops.at[b];
-
-    return x->start_ns != y->start_ns ? x->start_ns < y->start_ns : x->end_ns > y->end_ns;
-}
-
-static void sweep_thread(struct sweep *s, const struct lpo_group *ops,
-                         const struct lpo_group *launches, uint32_t thread)
-{
-    const struct lpo_trace *t = s->t;
-    uint32_t *o = ops->rows + ops->starts[thread];
-    uint32_t *o_end = ops->rows + ops->starts[thread + 1];
-    uint32_t *l = launches->rows + launches->starts[thread];
-    uint32_t *l_end = launches->rows + launches->starts[thread + 1];
-
-    lpo_region_order_sort(o, (size_t)(o_end - o), op_before, t);
-    lpo_region_order_sort(l, (size_t)(l_end - l), lpo_region_launch_before, t);
-    for (;;) {
-        int64_t entered = o < o_end ? t->ops.at[*o].start_ns : INT64_MAX;
-        int64_t launched = l < l_end ? t->launches.at[*l].start_ns : INT64_MAX;
-        int64_t taken = next_captured(s, thread);
-
-        if (o < o_end && entered <= launched && entered <= taken)
-            enter(s, &t->ops.at[*o++]);
-        else if (l < l_end && launched <= taken)
-            launch(s, *l++);
-        else if (taken < INT64_MAX)
-            captured(s, s->captured[s->next_captured++]);
+    while (lpo_host_next(&walk, &next))
+        if (next.kind == LPO_HOST_OP)
+            enter(s, &s->t->ops.at[next.row]);
+        else if (next.kind == LPO_HOST_LAUNCH)
+            launch(s, next.row);
         else
-            break;
-    }
+            captured(s, next.row);
     while (s->stack.len)
         leave(s);
 }
@@ -451,8 +418,6 @@ struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool b
                                            const struct lpo_region_tree *tree)
 {
     struct sweep s = { .t = trace, .by_shapes = by_shapes, .rules = rules, .tree = tree };
-    struct lpo_group ops = lpo_region_group_ops(trace);
-    struct lpo_group launches = lpo_region_group_launches(trace);
 
     s.out = lpo_xcalloc(1, sizeof *s.out);
     sum_launches(&s);
@@ -460,20 +425,13 @@ struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool b
         find_steps(&s);
     s.replayed = lpo_operators_replays_find(trace, &s.out->replays);
     find_graph_lengths(&s);
-    if (s.replayed.captured) {
-        s.captured = lpo_operators_captured_order(trace);
-        s.ncaptured = trace->captured_launches.len;
-    }
     for (uint32_t i = 0; i < trace->threads.len; i++)
-        sweep_thread(&s, &ops, &launches, i);
-    lpo_region_group_free(&ops);
-    lpo_region_group_free(&launches);
+        sweep_thread(&s, i);
     share_gpu_ops(&s);
     put_in_order(&s);
     free(s.launched);
     lpo_operators_replays_free(&s.replayed);
     free(s.graphs);
-    free(s.captured);
     free(s.owner);
     lpo_vec_free(&s.stack);
     lpo_map_pair_free(&s.rows);

@@ -3,9 +3,10 @@
 
 #include <stdlib.h>
 
-#include "region/thread_rows.h"
+#include "trace/host.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/vec.h"
 
 /* Servers capture a graph for each of some 70 batch sizes. */
@@ -82,115 +83,47 @@ static void find_kernels(struct work *w, uint32_t *op_of, struct lpo_operator_re
             out->ns += lpo_trace_gpu_op_ns(op);
         }
     }
-    lpo_region_order_sort(rows.at, rows.len, op_before, t);
+    lpo_order_sort(rows.at, rows.len, op_before, t);
     for (size_t i = 0; i < rows.len; i++)
         lpo_vec_push(&w->replayed,
                      (struct kernel){ what_of(w, &t->gpu_ops.at[rows.at[i]]), rows.at[i] });
     lpo_vec_free(&rows);
 }
 
-static bool host_before(const void *trace, uint32_t a, uint32_t b)
+static struct place place_in(struct work *w, const struct lpo_slice *op)
 {
-    const struct lpo_trace *t = trace;
-    const struct lpo_op *x = &t->ops.at[a], *y = &t->ops.at[b];
+    bool fresh;
 
-    return x->start_ns != y->start_ns ? x->start_ns < y->start_ns : x->end_ns > y->end_ns;
-}
-
-/* A launch of a thread, captured or not. */
-struct call {
-    int64_t start_ns, end_ns;
-    struct place *place;
-};
-
-/* The innermost operator around each call of a thread, as operators.c finds it. Both in order of
- * time. */
-static void find_places(struct work *w, const uint32_t *o, const uint32_t *o_end,
-                        const struct call *calls, size_t count)
-{
-    const struct lpo_trace *t = w->t;
-    LPO_VEC(uint32_t) stack = { 0 };
-
-    for (size_t k = 0; k < count; k++) {
-        size_t i;
-        bool fresh;
-
-        for (; o < o_end && t->ops.at[*o].start_ns <= calls[k].start_ns; o++) {
-            while (stack.len && t->ops.at[stack.at[stack.len - 1]].end_ns < t->ops.at[*o].end_ns)
-                stack.len--;
-            lpo_vec_push(&stack, *o);
-        }
-        i = stack.len;
-        while (i && t->ops.at[stack.at[i - 1]].end_ns < calls[k].end_ns)
-            i--;
-        if (i) {
-            calls[k].place->op = stack.at[i - 1];
-            calls[k].place->label = lpo_map_pair_put(&w->labels, t->ops.at[stack.at[i - 1]].name,
-                                                     t->ops.at[stack.at[i - 1]].args, &fresh);
-        }
-    }
-    lpo_vec_free(&stack);
-}
-
-static bool captured_before(const void *trace, uint32_t a, uint32_t b)
-{
-    const struct lpo_trace *t = trace;
-    const struct lpo_captured_launch *x = &t->captured_launches.at[a],
-                                     *y = &t->captured_launches.at[b];
-
-    return x->thread != y->thread ? x->thread < y->thread : x->start_ns < y->start_ns;
-}
-
-uint32_t *lpo_operators_captured_order(const struct lpo_trace *t)
-{
-    uint32_t *rows = lpo_xrealloc(NULL, t->captured_launches.len + 1, sizeof *rows);
-
-    for (uint32_t i = 0; i < t->captured_launches.len; i++)
-        rows[i] = i;
-    lpo_region_order_sort(rows, t->captured_launches.len, captured_before, t);
-    return rows;
+    return (struct place){
+        lpo_map_pair_put(&w->labels, op->name, w->t->ops.at[op->row].args, &fresh), op->row
+    };
 }
 
 static void find_outside(struct work *w, const uint32_t *op_of)
 {
     const struct lpo_trace *t = w->t;
-    struct lpo_group ops = lpo_region_group_ops(t), launches = lpo_region_group_launches(t);
-    uint32_t *captured = lpo_operators_captured_order(t);
-    size_t next = 0;
-    LPO_VEC(struct call) calls = { 0 };
+    struct lpo_slice op;
 
+    for (uint32_t i = 0; i < t->captured_launches.len; i++) {
+        const struct lpo_captured_launch *l = &t->captured_launches.at[i];
+
+        if (lpo_host_holding(t, l->thread, l->start_ns, l->end_ns, LPO_HOST_OP, &op))
+            w->captured[i] = place_in(w, &op);
+    }
     for (uint32_t i = 0; i < t->threads.len; i++) {
-        uint32_t *o = ops.rows + ops.starts[i], *o_end = ops.rows + ops.starts[i + 1];
-        uint32_t *l = launches.rows + launches.starts[i];
-        uint32_t *l_end = launches.rows + launches.starts[i + 1];
+        struct lpo_host_rows launches = lpo_host_rows(t, i, LPO_HOST_LAUNCH);
 
-        lpo_region_order_sort(o, (size_t)(o_end - o), host_before, t);
-        lpo_region_order_sort(l, (size_t)(l_end - l), lpo_region_launch_before, t);
-        calls.len = 0;
-        for (const uint32_t *k = l; k < l_end; k++)
-            lpo_vec_push(&calls, ((struct call){ t->launches.at[*k].start_ns,
-                                                 t->launches.at[*k].end_ns, &w->launched[*k] }));
-        find_places(w, o, o_end, calls.at, calls.len);
-        calls.len = 0;
-        for (;
-             next < t->captured_launches.len && t->captured_launches.at[captured[next]].thread == i;
-             next++) {
-            const struct lpo_captured_launch *k = &t->captured_launches.at[captured[next]];
+        for (size_t k = 0; k < launches.len; k++) {
+            uint32_t l = launches.at[k];
 
-            lpo_vec_push(&calls,
-                         ((struct call){ k->start_ns, k->end_ns, &w->captured[captured[next]] }));
-        }
-        find_places(w, o, o_end, calls.at, calls.len);
-        for (; l < l_end; l++)
-            if (op_of[*l] != LPO_NONE)
+            if (lpo_host_around(t, l, LPO_HOST_OP, &op))
+                w->launched[l] = place_in(w, &op);
+            if (op_of[l] != LPO_NONE)
                 lpo_vec_push(&w->outside,
-                             (struct kernel){ what_of(w, &t->gpu_ops.at[op_of[*l]]), *l });
+                             (struct kernel){ what_of(w, &t->gpu_ops.at[op_of[l]]), l });
+        }
         lpo_vec_push(&w->outside, (struct kernel){ LPO_NONE, LPO_NONE });
     }
-    free(captured);
-    lpo_vec_free(&calls);
-    lpo_region_group_free(&ops);
-    lpo_region_group_free(&launches);
 }
 
 static bool same_labels(const struct work *w, size_t a, size_t b, size_t count)

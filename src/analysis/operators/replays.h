@@ -54,6 +54,3 @@ struct lpo_replayed_launches {
 struct lpo_replayed_launches lpo_operators_replays_find(const struct lpo_trace *t,
                                                         struct lpo_operator_replays *out);
 void lpo_operators_replays_free(struct lpo_replayed_launches *r);
-
-/* Rows of captured_launches by thread and time, to be freed. */
-uint32_t *lpo_operators_captured_order(const struct lpo_trace *t);

@@ -6,8 +6,8 @@
 
 #include "analysis/wall/order.h"
 #include "region/classes.h"
-#include "region/thread_rows.h"
 #include "region/tree.h"
+#include "trace/host.h"
 #include "trace/trace.h"
 #include "util/map.h"
 #include "util/search.h"
@@ -95,7 +95,6 @@ static void find_steps(struct build *b)
 {
     const struct lpo_trace *t = b->t;
     struct lpo_step_facts *facts = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *facts);
-    struct lpo_process_ends ends = lpo_region_ends_find(t);
     int family;
     int *family_of = read_names(t, facts, &family);
 
@@ -103,17 +102,15 @@ static void find_steps(struct build *b)
         const struct lpo_range *r = &t->ranges.at[i];
 
         if (family_of[r->name] == family)
-            lpo_vec_push(&b->out->rows,
-                         (struct lpo_program_step){ .name = r->name,
-                                                    .range = (uint32_t)i,
-                                                    .process = t->threads.at[r->thread].process,
-                                                    .device = UINT16_MAX,
-                                                    .facts = facts[r->name],
-                                                    .start_ns = r->start_ns,
-                                                    .host_ns = lpo_region_range_end(&ends, t, r) -
-                                                               r->start_ns });
+            lpo_vec_push(&b->out->rows, (struct lpo_program_step){
+                                            .name = r->name,
+                                            .range = (uint32_t)i,
+                                            .process = t->threads.at[r->thread].process,
+                                            .device = UINT16_MAX,
+                                            .facts = facts[r->name],
+                                            .start_ns = r->start_ns,
+                                            .host_ns = lpo_host_range_end(t, r) - r->start_ns });
     }
-    lpo_region_ends_free(&ends);
     free(family_of);
     free(facts);
     if (!b->out->rows.len)

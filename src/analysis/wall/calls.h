@@ -16,5 +16,5 @@ LPO_AUTO_DEFINE(lpo_wall_calls);
 /* The call on `thread` with the largest overlap with [start, end): row of t->calls, LPO_NONE where
  * none overlaps; of equals the one that began first, then the longer, then the first of the file.
  * Several calls may be open at once: a driver call inside a runtime call. */
-uint32_t lpo_wall_calls_largest(const struct lpo_wall_calls *c, uint32_t thread, int64_t start_ns,
+uint32_t lpo_wall_calls_largest(const struct lpo_wall_calls *all, uint32_t thread, int64_t start_ns,
                                 int64_t end_ns, int64_t *overlap_ns);

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "region/thread_rows.h"
 #include "region/tree.h"
+#include "util/order.h"
 #include "util/search.h"
 
 static bool starts_before(const void *trace, uint32_t a, uint32_t b)
@@ -39,7 +39,7 @@ struct lpo_wall_order lpo_wall_order_find(const struct lpo_trace *t)
         if (has_times(&t->gpu_ops.at[i]))
             o.rows[ends[t->gpu_ops.at[i].device]++] = (uint32_t)i;
     for (size_t d = 0, from = 0; d < t->devices.len; from = ends[d++])
-        lpo_region_order_sort(o.rows + from, ends[d] - from, starts_before, t);
+        lpo_order_sort(o.rows + from, ends[d] - from, starts_before, t);
     free(ends);
     return o;
 }

@@ -6,8 +6,8 @@
 
 #include "analysis/wall/calls.h"
 #include "analysis/wall/private.h"
-#include "analysis/wall/stacks.h"
 #include "region/tree.h"
+#include "trace/host.h"
 #include "util/map.h"
 
 const char *lpo_wall_cause_name(enum lpo_idle_cause cause)
@@ -251,6 +251,46 @@ static void build_all(struct builder *b)
     free(b->launches);
 }
 
+/* --- what the host was in -------------------------------------------------------------------- */
+
+/* What covers half of a gap was open in its middle. */
+static bool covers_half(const struct lpo_wall_gap *gap, const struct lpo_slice *s)
+{
+    int64_t gap_end = gap->start_ns + gap->ns;
+    int64_t from = s->start_ns > gap->start_ns ? s->start_ns : gap->start_ns;
+    int64_t to = s->end_ns < gap_end ? s->end_ns : gap_end;
+
+    return to - from >= gap->ns - (to - from);
+}
+
+static void fill_stack(const struct lpo_trace *t, const struct lpo_wall_gap *gap, unsigned kinds,
+                       struct lpo_slice *open, struct lpo_wall_stack *out)
+{
+    size_t n = lpo_host_open(t, lpo_wall_gap_thread(t, gap), gap->start_ns + gap->ns / 2, kinds,
+                             open, LPO_HOST_DEPTH);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (covers_half(gap, &open[i]))
+            open[kept++] = open[i];
+    for (size_t i = kept > LPO_WALL_FRAMES ? kept - LPO_WALL_FRAMES : 0; i < kept; i++)
+        out->names[out->count++] = open[i].name;
+}
+
+static void fill_stacks(struct lpo_wall *w, const struct lpo_trace *t)
+{
+    struct lpo_slice *open = lpo_xmalloc(LPO_HOST_DEPTH * sizeof *open);
+
+    for (size_t i = 0; i < w->devices.len; i++)
+        for (size_t k = 0; k < w->devices.at[i].longest.len; k++) {
+            struct lpo_wall_gap *gap = &w->devices.at[i].longest.at[k];
+
+            fill_stack(t, gap, LPO_HOST_OP, open, &gap->operators);
+            fill_stack(t, gap, LPO_HOST_MODULE | LPO_HOST_PYTHON, open, &gap->python);
+        }
+    free(open);
+}
+
 struct lpo_wall *lpo_wall_create(const struct lpo_region_tree *tree)
 {
     return lpo_wall_create_without(tree, NULL);
@@ -266,7 +306,7 @@ struct lpo_wall *lpo_wall_create_without(const struct lpo_region_tree *tree, con
     out->no_calls = b.no_calls;
     if (out->devices.len)
         qsort(out->devices.at, out->devices.len, sizeof *out->devices.at, by_span);
-    lpo_wall_stacks_fill(out, tree->trace);
+    fill_stacks(out, tree->trace);
     return out;
 }
 

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
-#include "region/thread_rows.h"
 #include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/page/page.h"
 #include "report/trace_records.h"
 #include "trace/trace.h"
+#include "util/order.h"
 #include "util/pack.h"
 #include "util/str.h"
 #include "util/xmalloc.h"
@@ -58,7 +58,7 @@ static void gather(struct strip *s)
         s->zero_ns = w->start_ns < s->zero_ns ? w->start_ns : s->zero_ns;
         s->end_ns = w->end_ns > s->end_ns ? w->end_ns : s->end_ns;
     }
-    lpo_region_order_sort(s->rows, s->count, before, t);
+    lpo_order_sort(s->rows, s->count, before, t);
 }
 
 /* The end of a block that begins with operation `i`: neighbours on the lane that start less than

@@ -215,7 +215,7 @@ static struct layout find_layout(const struct lpo_region_scope *s,
                                    [GPU] = gpu,
                                    [HOST] = !gpu,
                                    [ADOPTED] = s->coverage.adopted.launches > 0,
-                                   [CODE] = s->cells->tree->trace->code != NULL },
+                                   [CODE] = s->cells->tree->modules != NULL },
                         .total_ns = gpu ? s->coverage.total.ns : host_total(s) };
     int64_t host_ns = host_total(s);
 

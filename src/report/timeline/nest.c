@@ -2,11 +2,11 @@
 /* The spans of one lane nest: what crosses another goes to a lane beside it. */
 #include <stdlib.h>
 
-#include "region/thread_rows.h"
 #include "report/doc/doc.h"
 #include "report/timeline/private.h"
 #include "util/arena.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/vec.h"
 #include "util/xmalloc.h"
 
@@ -84,7 +84,7 @@ void lpo_timeline_nest(struct lpo_figure *f)
 
     for (size_t i = 0; i < n; i++)
         rows[i] = (uint32_t)i;
-    lpo_region_order_sort(rows, n, before, f);
+    lpo_order_sort(rows, n, before, f);
     for (size_t i = 0; i < n;) {
         size_t from = i;
         uint32_t lane = f->spans.at[rows[i]].lane;

@@ -5,12 +5,13 @@
 
 #include "analysis/analysis.h"
 #include "analysis/wall/timeline.h"
-#include "region/thread_rows.h"
 #include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/timeline/private.h"
+#include "trace/host.h"
 #include "util/arena.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/str.h"
 
 /* A viewer that runs in a browser opens a million events, and not ten. */
@@ -200,7 +201,7 @@ static void add_devices(struct lpo_timeline *b)
     for (size_t i = 0; i < t->gpu_ops.len; i++)
         if (!(t->gpu_ops.at[i].flags & (LPO_GPU_OP_UNTIMED | LPO_GPU_OP_NO_LENGTH)))
             rows[n++] = (uint32_t)i;
-    lpo_region_order_sort(rows, n, gpu_op_before, t);
+    lpo_order_sort(rows, n, gpu_op_before, t);
     for (size_t i = 0; i < n;) {
         size_t from = i;
 
@@ -223,32 +224,29 @@ static void add_look(struct lpo_timeline *b, const struct lpo_range *r)
         lpo_doc_figure_note(b->f, "color", lpo_arena_printf(b->doc->arena, "#%06x", look->color));
 }
 
-static void add_ranges(struct lpo_timeline *b, enum lpo_range_kind kind)
+static void add_ranges(struct lpo_timeline *b, enum lpo_host_kind kind)
 {
     const struct lpo_trace *t = b->a->trace;
-    struct lpo_group ranges = lpo_region_group_ranges(t, kind);
-    struct lpo_process_ends ends = lpo_region_ends_find(t);
 
-    for (size_t i = 0; i < t->threads.len; i++) {
+    for (uint32_t i = 0; i < t->threads.len; i++) {
         const struct lpo_process *p = &t->processes.at[t->threads.at[i].process];
+        struct lpo_host_rows ranges = lpo_host_rows(t, i, kind);
         uint32_t lane;
 
-        if (ranges.starts[i] == ranges.starts[i + 1])
+        if (!ranges.len)
             continue;
         lane = lpo_doc_figure_lane(
             b->f, lpo_arena_printf(b->doc->arena, "process %lld", (long long)p->pid),
             lpo_timeline_thread_name(
-                b, (uint32_t)i, kind == LPO_PUSH_POP ? "push/pop ranges" : "start/end ranges"));
-        for (size_t k = ranges.starts[i]; k < ranges.starts[i + 1]; k++) {
-            const struct lpo_range *r = &t->ranges.at[ranges.rows[k]];
+                b, i, kind == LPO_HOST_RANGE ? "push/pop ranges" : "start/end ranges"));
+        for (size_t k = 0; k < ranges.len; k++) {
+            const struct lpo_range *r = &t->ranges.at[ranges.at[k]];
 
             lpo_doc_figure_span(b->f, lane, lpo_trace_text(t, r->name), r->start_ns - b->zero_ns,
-                                lpo_region_range_end(&ends, t, r) - b->zero_ns);
+                                lpo_host_range_end(t, r) - b->zero_ns);
             add_look(b, r);
         }
     }
-    lpo_region_ends_free(&ends);
-    lpo_region_group_free(&ranges);
 }
 
 struct lpo_doc *lpo_report_timeline_doc(const struct lpo_analysis *a, const struct lpo_rundir *d,
@@ -264,8 +262,8 @@ struct lpo_doc *lpo_report_timeline_doc(const struct lpo_analysis *a, const stru
     b.share_names = lpo_xcalloc(lpo_trace_name_count(a->trace) + 1, sizeof *b.share_names);
     if (s)
         lpo_timeline_add_findings(&b, d, s);
-    add_ranges(&b, LPO_PUSH_POP);
-    add_ranges(&b, LPO_START_END);
+    add_ranges(&b, LPO_HOST_RANGE);
+    add_ranges(&b, LPO_HOST_START_END);
     lpo_timeline_add_host(&b);
     add_devices(&b);
     lpo_timeline_add_gaps(&b);
