@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     check_result(a, &c);
-    if (lpo_settings_schema_check(a, c.root, &err) < 0)
+    if (lpo_settings_schema_check(a, c.root, NULL, &err) < 0)
         must(lpo_err_cause(&err)[0], "no reason given", "schema");
     return 0;
 }
