@@ -6,3 +6,5 @@
 
 extern const char lpo_rules_kernels[];
 extern const size_t lpo_rules_kernels_len;
+extern const char lpo_rules_operators[];
+extern const size_t lpo_rules_operators_len;

@@ -23,7 +23,13 @@ static struct embedded {
     const size_t *len;
     struct lpo_node *root;
 } files[] = {
-    { "kernels", lpo_rules_kernels, &lpo_rules_kernels_len, NULL },
+#define FILE_OF(name)                                                                              \
+    {                                                                                              \
+#name, lpo_rules_##name, &lpo_rules_##name##_len, NULL                                     \
+    }
+    FILE_OF(kernels),
+    FILE_OF(operators),
+#undef FILE_OF
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -286,12 +286,57 @@ static void wrong_rules(void **state)
     }
 }
 
+/* Files in the grammar of conf/rules/operators.yaml; 8 x 32 by 32 x 16. */
+static const struct file_case {
+    const char *name, *text;
+    double flops; /* below 0: the file is refused */
+} files[] = {
+    { "a product", "operators:\n- product(0,1): my::op\n", 8192 },
+    { "a glob", "operators:\n- product(0,1): my::*\n", 8192 },
+    { "the first decides", "operators:\n- product(0,1): my::op\n- elementwise(0): my::*\n", 8192 },
+    { "turned: it does not fit", "operators:\n- product(0,1) turned: my::op\n", NAN },
+    { "another operator", "operators:\n- product(0,1): your::op\n", NAN },
+    { "no such formula", "operators:\n- produkt(0,1): my::op\n", -1 },
+    { "no arguments", "operators:\n- product: my::op\n", -1 },
+    { "four arguments", "operators:\n- product(0,1,2,3): my::op\n", -1 },
+    { "no such word", "operators:\n- product(0,1) round: my::op\n", -1 },
+    { "a number that is none", "operators:\n- product(0,1) word=x: my::op\n", -1 },
+    { "a table of another file's", "functions:\n- GEMM: my\n", NAN },
+};
+
+static void check_file(void **state)
+{
+    const struct file_case *c = *state;
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    LPO_AUTO(lpo_operators_rules) own = NULL;
+    struct lpo_op_args args = { id(t, "[[8,32],[32,16]]"), id(t, "[\"float\",\"float\"]"),
+                                id(t, "[\"\",\"\"]") };
+    struct lpo_op op = { .name = id(t, "my::op"), .args = lpo_trace_op_args(t, &args) };
+    char path[64], rule[80];
+    const char *rules[] = { rule };
+    struct lpo_err err = { 0 };
+    int rc;
+
+    unit_file(c->text, strlen(c->text), path);
+    snprintf(rule, sizeof rule, "file:%s", path);
+    rc = lpo_operators_rules_read(rules, 1, &own, &err);
+    unlink(path);
+    assert_int_equal(rc < 0, c->flops < 0);
+    if (rc < 0)
+        return;
+    if (isnan(c->flops))
+        assert_true(isnan(lpo_operators_cost(t, &op, own, NULL).flops));
+    else
+        same(c->flops, lpo_operators_cost(t, &op, own, NULL).flops);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check);
     UNIT_ROWS(&u, names, check_lengths);
+    UNIT_ROWS(&u, files, check_file);
     unit_add(&u, "wrong rules", wrong_rules, NULL);
     return unit_run(&u);
 }

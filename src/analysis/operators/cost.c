@@ -8,9 +8,12 @@
 
 #include "analysis/operators/args.h"
 #include "analysis/operators/rules.h"
+#include "rules/rules.h"
 #include "trace/trace.h"
+#include "util/arena.h"
 #include "util/err.h"
 #include "util/pattern.h"
+#include "util/str.h"
 #include "util/vec.h"
 #include "util/xmalloc.h"
 
@@ -33,45 +36,68 @@ void lpo_operators_rules_destroy(struct lpo_operators_rules *r)
     free(r);
 }
 
-/* "(2,0)" behind the name of a known operator: which arguments take the places of its own. */
-static bool read_places(const char *p, const char *end, struct lpo_operators_rule *r)
-{
-    int *places[] = { &r->a, &r->b, &r->c };
+/* While rules are read. */
+struct reading {
+    struct lpo_operators_rules *out;
+    struct lpo_arena *arena;
+};
 
-    if (p == end)
-        return true;
-    if (*p++ != '(')
-        return false;
-    for (size_t i = 0; i < sizeof places / sizeof *places && p < end && *p != ')'; i++) {
-        if (*p < '0' || *p > '9')
-            return false;
-        *places[i] = *p++ - '0';
-        if (p < end && *p >= '0' && *p <= '9')
-            *places[i] = *places[i] * 10 + (*p++ - '0');
-        p += p < end && *p == ',';
-    }
-    return p + 1 == end && *p == ')';
+static int add_own(struct lpo_operators_rules *to, const struct lpo_operators_rule *rule,
+                   const char *pattern, struct lpo_err *err)
+{
+    struct own_rule row = { .rule = *rule };
+
+    if (lpo_pattern_create(pattern, &row.pattern, err) < 0)
+        return err->code;
+    lpo_vec_push(&to->rows, row);
+    return 0;
 }
 
-static int read_own(const char *text, struct own_rule *out, struct lpo_err *err)
+static int add_word(void *ctx, const char *value, const char *word, size_t len, struct lpo_err *err)
 {
+    struct reading *in = ctx;
+    struct lpo_operators_rule r;
+
+    if (lpo_operators_rule_read(value, &r, err) < 0)
+        return err->code;
+    return add_own(in->out, &r, lpo_arena_strndup(in->arena, word, len), err);
+}
+
+/* A file in the grammar of conf/rules/operators.yaml. */
+static int read_file(const char *path, struct lpo_operators_rules *out, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) arena = lpo_arena_create();
+    struct reading in = { out, arena };
+    const struct lpo_node *file;
+
+    if (lpo_rules_read(arena, path, &file, err) < 0)
+        return err->code;
+    return lpo_rules_each(file, "operators", add_word, &in, err);
+}
+
+static int read_own(const char *text, struct lpo_operators_rules *out, struct lpo_err *err)
+{
+    static const char file[] = "file:";
     const char *sign = strchr(text, '='), *end = sign;
     const char *places = sign ? memchr(text, '(', (size_t)(sign - text)) : NULL;
     const struct lpo_operators_rule *known = NULL;
+    struct lpo_operators_rule r = { 0 };
 
+    if (lpo_str_starts(text, file))
+        return read_file(text + sizeof file - 1, out, err);
     if (places)
         end = places;
     if (sign)
         known = lpo_operators_rule_find(text, (size_t)(end - text));
     if (known)
-        out->rule = *known;
-    if (!known || !read_places(end, sign, &out->rule))
+        r = *known;
+    if (!known || (places && lpo_operators_read_places(places, &r) != sign))
         return lpo_fail(err, LPO_E_CONFIG,
                         "'%s' is not KNOWN=PATTERN, as in 'aten::linear=my::gemm*' or "
-                        "'aten::mm(2,0)=my::op'; KNOWN is an operator in the list of "
+                        "'aten::mm(2,0)=my::op', or file:PATH; KNOWN is an operator in the list of "
                         "docs/operators.md",
                         text);
-    return lpo_pattern_create(sign + 1, &out->pattern, err);
+    return add_own(out, &r, sign + 1, err);
 }
 
 int lpo_operators_rules_read(const char *const *texts, size_t count,
@@ -79,13 +105,9 @@ int lpo_operators_rules_read(const char *const *texts, size_t count,
 {
     LPO_AUTO(lpo_operators_rules) r = lpo_xcalloc(1, sizeof *r);
 
-    for (size_t i = 0; i < count; i++) {
-        struct own_rule row = { 0 };
-
-        if (read_own(texts[i], &row, err) < 0)
+    for (size_t i = 0; i < count; i++)
+        if (read_own(texts[i], r, err) < 0)
             return err->code;
-        lpo_vec_push(&r->rows, row);
-    }
     *out = r;
     r = NULL;
     return 0;

@@ -2,19 +2,20 @@
 /* analysis/operators/rules.h - which operator is of which kind; private to this folder.
  *
  * products.c, packed.c, experts.c, attention.c, scans.c and convolution.c have what each kind
- * computes and moves, moved.c those of which only bytes count, rules.c the operators by name,
- * cost.c the rules of the user. */
+ * computes and moves, moved.c those of which only bytes count, rules.c reads the operators by name
+ * (conf/rules/operators.yaml), cost.c has the rules of the user. */
 #pragma once
 
 #include <stddef.h>
 
+struct lpo_err;
 struct lpo_op_call;
 struct lpo_operator_cost;
 struct lpo_step_lengths;
 
 enum { NOT_THERE = -1 }; /* no such argument */
 
-/* How a rule differs from the others of its kind. */
+/* How a rule differs from the others of its kind; rules.c has their words in this order. */
 enum lpo_operators_how {
     TURNED = 1, /* the second matrix is [N, K] */
     TOKENS = 2, /* attention: [B, L, H, D], not [B, H, L, D] */
@@ -34,7 +35,6 @@ enum lpo_operators_how {
 };
 
 struct lpo_operators_rule {
-    const char *name;
     void (*cost)(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
                  struct lpo_operator_cost *out); /* NULL: it depends on the step, `by_step` */
     int a, b, c; /* arguments: the two factors and the bias; query, key and value; … */
@@ -85,6 +85,11 @@ typedef void lpo_operators_step_formula(const struct lpo_operators_rule *r,
 
 lpo_operators_step_formula lpo_operators_paged_attention;
 lpo_operators_step_formula lpo_operators_gated_delta;
+
+/* "attention(0,1,2) word=5 tokens", as in conf/rules/operators.yaml. */
+int lpo_operators_rule_read(const char *value, struct lpo_operators_rule *out, struct lpo_err *err);
+/* "(0,-,2)" at `p`: which arguments; what stands behind it, NULL where it is not that. */
+const char *lpo_operators_read_places(const char *p, struct lpo_operators_rule *r);
 
 /* By the whole name; NULL: not known. */
 const struct lpo_operators_rule *lpo_operators_rule_find(const char *name, size_t len);

@@ -48,7 +48,7 @@ static bool is_divisor_mark(const char *word)
 /* All that these operators do, "add_clone_3_": a set of enum lpo_class_op. */
 static unsigned ops_of(const char *words)
 {
-    const struct lpo_map *names = lpo_rules_words("kernels", "operators", NULL);
+    const struct lpo_map *names = lpo_rules_words("kernels", "compiled_operators", NULL);
     bool after_number = false;
     unsigned all = 0;
 
