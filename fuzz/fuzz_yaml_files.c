@@ -1,16 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The YAML files that users write besides configs: a hardware sheet, and the list of kernels of
- * `lpo kernels --kernel-config`. */
+/* The YAML files that users write besides configs: a hardware sheet, the list of kernels of
+ * `lpo kernels --kernel-config`, and rules of kernels and operators. */
 #include "scratch.h"
 
 #include <math.h>
 
+#include "analysis/operators/cost.h"
 #include "gpu/sheets.h"
 #include "pipeline/ncu/kernels.h"
+#include "region/classes.h"
+#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_rules(const char *path)
+{
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    LPO_AUTO(lpo_operators_rules) operators = NULL;
+    char text[4096];
+    const char *rule = text;
+    struct lpo_err err = { 0 };
+
+    snprintf(text, sizeof text, "file:%s", path);
+    lpo_trace_name(t, "void my::gemm_kernel<4, Functor<float> >(int)");
+    if (lpo_region_classes_set(t, &rule, 1, &err) < 0)
+        insist(lpo_err_cause(&err)[0] != '\0');
+    err = (struct lpo_err){ 0 };
+    if (lpo_operators_rules_read(&rule, 1, &operators, &err) < 0)
+        insist(lpo_err_cause(&err)[0] != '\0');
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -32,5 +52,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         insist(lpo_err_cause(&err)[0] != '\0');
     for (size_t i = 0; i < wanted.len; i++)
         insist(wanted.at[i].regex != NULL);
+    read_rules(path);
     return 0;
 }

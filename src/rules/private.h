@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-extern const char lpo_rules_kernels[];
-extern const size_t lpo_rules_kernels_len;
-extern const char lpo_rules_operators[];
-extern const size_t lpo_rules_operators_len;
+extern const char lpo_rules_kernels[], lpo_rules_operators[], lpo_rules_steps[],
+    lpo_rules_clients[], lpo_rules_metrics[];
+extern const size_t lpo_rules_kernels_len, lpo_rules_operators_len, lpo_rules_steps_len,
+    lpo_rules_clients_len, lpo_rules_metrics_len;

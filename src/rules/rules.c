@@ -27,8 +27,7 @@ static struct embedded {
     {                                                                                              \
 #name, lpo_rules_##name, &lpo_rules_##name##_len, NULL                                     \
     }
-    FILE_OF(kernels),
-    FILE_OF(operators),
+    FILE_OF(kernels), FILE_OF(operators), FILE_OF(steps), FILE_OF(clients), FILE_OF(metrics),
 #undef FILE_OF
 };
 
@@ -87,17 +86,44 @@ int lpo_rules_read(struct lpo_arena *a, const char *path, const struct lpo_node 
     return 0;
 }
 
-static int each_word(const struct lpo_node *value, const struct lpo_node *words,
-                     lpo_rules_word_fn *fn, void *ctx, struct lpo_err *err)
+int lpo_rules_each_row(const struct lpo_node *file, const char *table, lpo_rules_word_fn *fn,
+                       void *ctx, struct lpo_err *err)
 {
-    if (value->kind != LPO_NODE_STRING || words->kind != LPO_NODE_STRING)
-        return lpo_fail(err, LPO_E_CONFIG, "a row is '- VALUE: WORD WORD …'");
-    for (const char *at = words->text; *at;) {
-        size_t len = strcspn(at, " ");
+    const struct lpo_node *rows = lpo_node_get(file, table);
 
-        if (len && fn(ctx, value->text, at, len, err) < 0)
+    for (size_t i = 0; rows && i < rows->count; i++) {
+        const struct lpo_node *row = rows->items[i];
+        const struct lpo_pair *p =
+            row->kind == LPO_NODE_MAP && row->npairs == 1 ? row->pairs : NULL;
+
+        if (!p || p->key->kind != LPO_NODE_STRING || p->value->kind != LPO_NODE_STRING) {
+            lpo_fail(err, LPO_E_CONFIG, "a row is '- VALUE: WORD WORD …'");
+            p = NULL;
+        }
+        if (!p || fn(ctx, p->key->text, p->value->text, p->value->len, err) < 0)
+            return lpo_ctx(err, "%s:%u: table %s", row->where.file, row->where.line, table);
+    }
+    return 0;
+}
+
+/* Words of a row for whoever asked for words. */
+struct words_of {
+    lpo_rules_word_fn *fn;
+    void *ctx;
+};
+
+static int each_word(void *ctx, const char *value, const char *words, size_t len,
+                     struct lpo_err *err)
+{
+    const struct words_of *w = ctx;
+
+    (void)len;
+    for (const char *at = words; *at;) {
+        size_t n = strcspn(at, " ");
+
+        if (n && w->fn(w->ctx, value, at, n, err) < 0)
             return err->code;
-        at += len + (at[len] == ' ');
+        at += n + (at[n] == ' ');
     }
     return 0;
 }
@@ -105,18 +131,9 @@ static int each_word(const struct lpo_node *value, const struct lpo_node *words,
 int lpo_rules_each(const struct lpo_node *file, const char *table, lpo_rules_word_fn *fn, void *ctx,
                    struct lpo_err *err)
 {
-    const struct lpo_node *rows = lpo_node_get(file, table);
+    struct words_of w = { fn, ctx };
 
-    for (size_t i = 0; rows && i < rows->count; i++) {
-        const struct lpo_node *row = rows->items[i];
-        bool good = row->kind == LPO_NODE_MAP && row->npairs == 1;
-
-        if (!good)
-            lpo_fail(err, LPO_E_CONFIG, "a row is '- VALUE: WORD WORD …'");
-        if (!good || each_word(row->pairs[0].key, row->pairs[0].value, fn, ctx, err) < 0)
-            return lpo_ctx(err, "%s:%u: table %s", row->where.file, row->where.line, table);
-    }
-    return 0;
+    return lpo_rules_each_row(file, table, each_word, &w, err);
 }
 
 /* A table of words that was asked for; they stay for the whole run. */

@@ -8,7 +8,8 @@
  *
  *     - VALUE: WORD WORD …
  *
- * which lpo_rules_each() walks word by word, in order. */
+ * which lpo_rules_each() walks word by word, in order. Where rows are maps of more keys (clients),
+ * their reader takes the nodes. */
 #pragma once
 
 #include <stddef.h>
@@ -28,7 +29,11 @@ int lpo_rules_read(struct lpo_arena *a, const char *path, const struct lpo_node 
 typedef int lpo_rules_word_fn(void *ctx, const char *value, const char *word, size_t len,
                               struct lpo_err *err);
 
-/* Walks a table; one that is not there has no rows. Errors name the row. */
+/* Walks a table row by row: `word` is all that stands behind the value. One that is not there has
+ * no rows. Errors name the row. */
+int lpo_rules_each_row(const struct lpo_node *file, const char *table, lpo_rules_word_fn *fn,
+                       void *ctx, struct lpo_err *err);
+/* The same word by word. */
 int lpo_rules_each(const struct lpo_node *file, const char *table, lpo_rules_word_fn *fn, void *ctx,
                    struct lpo_err *err);
 

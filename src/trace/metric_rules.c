@@ -3,42 +3,40 @@
 
 #include <string.h>
 
-#include "util/str.h"
+#include "rules/rules.h"
+#include "util/err.h"
 
-struct rule {
-    const char *part;
-    bool at_end; /* the name must end with it; else holding it is enough */
-    enum lpo_combine combine;
+struct search {
+    const char *name;
+    enum lpo_combine found;
+    bool done;
 };
 
-/* The first row that fits decides. */
-static const struct rule rules[] = {
-    { "device__attribute", false, LPO_FIRST },
-    { "launch__", false, LPO_MAX },
-    { "per_second", false, LPO_TIME_WEIGHTED },
-    { "pct_of_peak", false, LPO_TIME_WEIGHTED },
-    { ".pct", false, LPO_TIME_WEIGHTED },
-    { "_pct", false, LPO_TIME_WEIGHTED },
-    { ".ratio", false, LPO_TIME_WEIGHTED },
-    { "_ratio", false, LPO_TIME_WEIGHTED },
-    { "per_cycle", false, LPO_TIME_WEIGHTED },
-    { "peak_sustained", false, LPO_MAX },
-    { "__time_duration", true, LPO_SUM },
-    { ".sum", false, LPO_SUM },
-    { ".max", true, LPO_MAX },
-    { ".min", true, LPO_MIN },
-    { ".avg", false, LPO_TIME_WEIGHTED },
-};
+static int compare_rule(void *ctx, const char *value, const char *part, size_t len,
+                        struct lpo_err *err)
+{
+    struct search *s = ctx;
+    const size_t n = strlen(s->name);
+    bool at_end = part[len - 1] == '$';
+
+    (void)err;
+    len -= at_end;
+    if (s->done || (at_end ? n < len || memcmp(s->name + n - len, part, len) != 0
+                           : !memmem(s->name, n, part, len)))
+        return 0;
+    s->done = true;
+    while (strcmp(lpo_trace_combine_name(s->found), value) != 0)
+        s->found++; /* a test asks for each of them */
+    return 0;
+}
 
 enum lpo_combine lpo_trace_metric_combine(const char *name)
 {
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        const struct rule *r = &rules[i];
+    struct search s = { name, LPO_SUM, false };
+    struct lpo_err err = { 0 };
 
-        if (r->at_end ? lpo_str_ends(name, r->part) : strstr(name, r->part) != NULL)
-            return r->combine;
-    }
-    return LPO_TIME_WEIGHTED;
+    lpo_rules_each(lpo_rules("metrics"), "combine", compare_rule, &s, &err);
+    return s.done ? s.found : LPO_TIME_WEIGHTED;
 }
 
 const char *lpo_trace_combine_name(enum lpo_combine rule)

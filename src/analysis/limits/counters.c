@@ -7,21 +7,10 @@
 
 #include "analysis/counters/region_sums.h"
 #include "region/scope.h"
+#include "rules/rules.h"
 #include "trace/trace.h"
+#include "util/err.h"
 #include "util/str.h"
-
-/* Instructions of the CUDA cores and how many operations each does. */
-static const struct {
-    const char *metric;
-    double each;
-} core_ops[] = {
-    { "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", 1 },
-    { "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", 1 },
-    { "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 2 },
-    { "smsp__sass_thread_inst_executed_op_dadd_pred_on.sum", 1 },
-    { "smsp__sass_thread_inst_executed_op_dmul_pred_on.sum", 1 },
-    { "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum", 2 },
-};
 
 double lpo_limits_unit_scale(const char *unit)
 {
@@ -60,16 +49,37 @@ static double value_of(const struct lpo_trace *t, const struct lpo_metric_sum *r
     return m == LPO_NONE ? NAN : value_at(t, row, m);
 }
 
-static struct lpo_measure first_of(const struct lpo_trace *t, const struct lpo_metric_sum *row,
-                                   const char *const *names)
-{
-    for (; *names; names++) {
-        double v = value_of(t, row, *names);
+/* While a table of conf/rules/metrics.yaml is walked. */
+struct walk {
+    const struct lpo_trace *t;
+    const struct lpo_metric_sum *row;
+    const char *figure;
+    double clock, seconds; /* operations given only per cycle */
+    double sum;            /* NaN: nothing was counted */
+};
 
-        if (!isnan(v))
-            return lpo_measure_estimated(v); /* a mean over kernels, or of representatives */
-    }
-    return lpo_measure_unknown();
+static int first_value(void *ctx, const char *value, const char *word, size_t len,
+                       struct lpo_err *err)
+{
+    struct walk *w = ctx;
+    LPO_STR name = { 0 };
+
+    (void)err;
+    lpo_str_addn(&name, word, len);
+    if (isnan(w->sum) && strcmp(value, w->figure) == 0)
+        w->sum = value_of(w->t, w->row, name.at);
+    return 0;
+}
+
+/* A mean over kernels, or of representatives. */
+static struct lpo_measure first_of(const struct lpo_trace *t, const struct lpo_metric_sum *row,
+                                   const char *figure)
+{
+    struct walk w = { .t = t, .row = row, .figure = figure, .sum = NAN };
+    struct lpo_err err = { 0 };
+
+    lpo_rules_each(lpo_rules("metrics"), "figures", first_value, &w, &err);
+    return isnan(w.sum) ? lpo_measure_unknown() : lpo_measure_estimated(w.sum);
 }
 
 /* "sm__ops_path_tensor_src_bf16_dst_fp32.sum" sums over every instruction that multiplies bf16; a
@@ -89,45 +99,46 @@ bool lpo_limits_is_tensor_ops(const struct lpo_trace *t, const char *metric)
 }
 
 /* Operations that were counted as such, and those given only per cycle (the roofline set). */
-static double core_flops(const struct lpo_trace *t, const struct lpo_metric_sum *row,
-                         double seconds, bool *known)
+static int add_operations(void *ctx, const char *value, const char *word, size_t len,
+                          struct lpo_err *err)
 {
-    double clock = value_of(t, row, "smsp__cycles_elapsed.avg.per_second"), sum = 0;
+    struct walk *w = ctx;
+    LPO_STR name = { 0 };
+    double n;
 
-    for (size_t i = 0; i < sizeof core_ops / sizeof *core_ops; i++) {
-        double n = value_of(t, row, core_ops[i].metric);
-        char rate[128];
-
-        if (isnan(n) && !isnan(clock) && !isnan(seconds)) {
-            snprintf(rate, sizeof rate, "%s.per_cycle_elapsed", core_ops[i].metric);
-            n = value_of(t, row, rate) * clock * seconds;
-        }
-        if (!isnan(n)) {
-            sum += n * core_ops[i].each;
-            *known = true;
-        }
+    (void)err;
+    lpo_str_addn(&name, word, len);
+    n = value_of(w->t, w->row, name.at);
+    if (isnan(n) && !isnan(w->clock) && !isnan(w->seconds)) {
+        lpo_str_add(&name, ".per_cycle_elapsed");
+        n = value_of(w->t, w->row, name.at) * w->clock * w->seconds;
     }
-    return sum;
+    if (!isnan(n))
+        w->sum = (isnan(w->sum) ? 0 : w->sum) + n * (strcmp(value, "two") == 0 ? 2 : 1);
+    return 0;
 }
 
 static struct lpo_measure count_flops(const struct lpo_trace *t, const struct lpo_metric_sum *row,
                                       double seconds)
 {
-    bool known = false;
-    double sum = core_flops(t, row, seconds, &known);
+    struct walk w = { .t = t,
+                      .row = row,
+                      .clock = value_of(t, row, "smsp__cycles_elapsed.avg.per_second"),
+                      .seconds = seconds,
+                      .sum = NAN };
+    struct lpo_err err = { 0 };
 
+    lpo_rules_each(lpo_rules("metrics"), "operations", add_operations, &w, &err);
     for (uint32_t m = 0; m < t->metrics.len; m++) {
         double v;
 
         if (!lpo_limits_is_tensor_ops(t, lpo_trace_text(t, t->metrics.at[m].name)))
             continue;
         v = value_at(t, row, m);
-        if (!isnan(v)) {
-            sum += v;
-            known = true;
-        }
+        if (!isnan(v))
+            w.sum = (isnan(w.sum) ? 0 : w.sum) + v;
     }
-    return known ? lpo_measure_estimated(sum) : lpo_measure_unknown();
+    return isnan(w.sum) ? lpo_measure_unknown() : lpo_measure_estimated(w.sum);
 }
 
 static void add_sampled(const struct lpo_trace *t, const struct lpo_metric_sum *row,
@@ -147,21 +158,14 @@ static void add_sampled(const struct lpo_trace *t, const struct lpo_metric_sum *
 struct lpo_counters lpo_limits_counters_of(const struct lpo_trace *t,
                                            const struct lpo_metric_sum *row)
 {
-    static const char *const sm[] = { "sm__throughput.avg.pct_of_peak_sustained_elapsed", NULL };
-    static const char *const dram[] = { "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
-                                        "dram__throughput.avg.pct_of_peak_sustained_elapsed",
-                                        NULL };
-    static const char *const warps[] = { "sm__warps_active.avg.pct_of_peak_sustained_active",
-                                         NULL };
-    static const char *const bytes[] = { "dram__bytes.sum", NULL };
     struct lpo_counters c = { 0 };
     double seconds;
 
     seconds = value_of(t, row, "gpu__time_duration.sum");
-    c.sm_percent = first_of(t, row, sm);
-    c.dram_percent = first_of(t, row, dram);
-    c.occupancy_percent = first_of(t, row, warps);
-    c.dram_bytes = first_of(t, row, bytes);
+    c.sm_percent = first_of(t, row, "sm");
+    c.dram_percent = first_of(t, row, "dram");
+    c.occupancy_percent = first_of(t, row, "warps");
+    c.dram_bytes = first_of(t, row, "bytes");
     if (!lpo_measure_known(c.dram_bytes)) {
         double rate = value_of(t, row, "dram__bytes.sum.per_second");
 

@@ -8,47 +8,37 @@
 
 #include "analysis/phases/private.h"
 #include "region/tree.h"
+#include "rules/rules.h"
 #include "trace/trace.h"
+#include "util/err.h"
 #include "util/search.h"
 #include "util/str.h"
 #include "util/xmalloc.h"
 
 enum { LEAST_PART = 100 }; /* of the span: what a first call must cost more */
 
-/* The length of `name` where the text begins with it, in any case; "-" and " " pass for "_". */
-static size_t match_name(const char *text, const char *name)
-{
-    size_t n = 0;
-
-    for (; name[n]; n++) {
-        bool joint = name[n] == '_' && (text[n] == '-' || text[n] == ' ');
-
-        if (!joint && tolower((unsigned char)text[n]) != name[n])
-            return 0;
-    }
-    return n;
-}
-
 bool lpo_phases_path_prepares(const char *path)
 {
-    static const char *const names[] = {
-        "load", "loading", "load_model", "load_weights", "model_load", "warmup", "warm_up",
-    };
+    const struct lpo_map *names = lpo_rules_words("steps", "once", "prepare");
     size_t len = strcspn(path, "/");
     const char *domain = memchr(path, '@', len);
     const char *name = domain ? domain + 1 : path;
+    char word[32];
+    size_t n = 0;
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *rest = name + match_name(name, names[i]);
-
-        if (rest == name)
-            continue;
-        while (rest < path + len && !isalpha((unsigned char)*rest))
-            rest++; /* "warmup_2" is one; "loader" and "load_balance" are not */
-        if (rest >= path + len)
-            return true;
+    len -= (size_t)(name - path);
+    while (n < len && !isdigit((unsigned char)name[n])) { /* "warmup_2" is one; "loader" is not */
+        if (n == sizeof word)
+            return false;
+        word[n] = name[n] == '-' || name[n] == ' ' ? '_' : (char)tolower((unsigned char)name[n]);
+        n++;
     }
-    return false;
+    for (size_t i = n; i < len; i++)
+        if (isalpha((unsigned char)name[i]))
+            return false;
+    while (n && !isalpha((unsigned char)word[n - 1]))
+        n--;
+    return lpo_rules_value(names, word, n) != NULL;
 }
 
 static void find_nodes(struct lpo_phases *p, const struct lpo_region_tree *t)
@@ -114,16 +104,34 @@ static int64_t span_of(const struct lpo_phases *p, const struct lpo_region_tree 
     return longest >= 0 ? longest : span_of_ranges(t);
 }
 
+/* A name while the words of conf/rules/steps.yaml are walked. */
+struct once_name {
+    const char *name;
+    bool compiles;
+};
+
+static int compare_once(void *ctx, const char *value, const char *word, size_t len,
+                        struct lpo_err *err)
+{
+    struct once_name *n = ctx;
+    size_t name = strlen(n->name);
+    bool at_end = word[len - 1] == '$';
+
+    (void)err;
+    len -= at_end;
+    if (strcmp(value, "compile") == 0 && name >= len)
+        n->compiles |= memcmp(n->name + (at_end ? name - len : 0), word, len) == 0;
+    return 0;
+}
+
 /* Does a name mean that code is being made or loaded? */
 static bool compiles(const char *name)
 {
-    static const char *const begin[] = { "cuModuleLoad", "cuLibraryLoad", "cudaLibraryLoad",
-                                         "hipModuleLoad", "nvrtcCompile" };
+    struct once_name n = { name, false };
+    struct lpo_err err = { 0 };
 
-    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
-        if (lpo_str_starts(name, begin[i]))
-            return true;
-    return lpo_str_ends(name, "(dynamo_timed)");
+    lpo_rules_each(lpo_rules("steps"), "once", compare_once, &n, &err);
+    return n.compiles;
 }
 
 /* Stretches of time as they are found; a thread for those of ranges. */

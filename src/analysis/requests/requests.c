@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/requests/spellings.h"
+#include "hydra/compose.h"
+#include "rules/rules.h"
 #include "util/json.h"
 #include "util/str.h"
 
@@ -61,14 +62,12 @@ static const char *path_of(struct lpo_str *out, const char *form, const char *ti
     return out->at;
 }
 
-/* Where a metric states its unit, it counts. */
-static double unit_of(const struct lpo_json *doc, const char *time, double otherwise)
+static double unit_ns(const char *unit, double otherwise)
 {
     static const struct {
         const char *name;
         double ns;
     } units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "sec", 1e9 } };
-    const char *unit = lpo_json_text(lpo_json_get(lpo_json_get(doc, time), "unit"), NULL);
 
     for (size_t i = 0; unit && i < sizeof units / sizeof *units; i++)
         if (strcmp(units[i].name, unit) == 0)
@@ -76,34 +75,76 @@ static double unit_of(const struct lpo_json *doc, const char *time, double other
     return otherwise;
 }
 
-static void read_times(const struct lpo_json *doc, const struct lpo_requests_client *c,
-                       struct lpo_requests *out)
+/* What a client calls this figure, time or statistic: its nth name, or NULL. */
+static const char *name_of(const struct lpo_node *client, const char *list, const char *what,
+                           size_t n)
 {
+    const struct lpo_node *names = lpo_node_get(lpo_node_get(client, list), what);
+
+    if (names && names->kind == LPO_NODE_LIST)
+        return n < names->count ? names->items[n]->text : NULL;
+    return names && n == 0 ? names->text : NULL;
+}
+
+static void read_time(const struct lpo_json *doc, const struct lpo_node *client, const char *time,
+                      struct lpo_measure out[LPO_REQUESTS_STATS])
+{
+    /* where a metric states its unit, it counts */
+    double ns = unit_ns(lpo_json_text(lpo_json_get(lpo_json_get(doc, time), "unit"), NULL),
+                        unit_ns(lpo_node_text_at(client, "unit"), 1));
     LPO_STR path = { 0 };
 
-    for (const struct lpo_requests_spelling *t = c->time_names; t->text; t++) {
-        double ns = unit_of(doc, t->text, c->to_ns);
+    for (int s = 0; s < LPO_REQUESTS_STATS; s++) {
+        const char *stat;
 
-        for (const struct lpo_requests_spelling *s = c->stat_names; s->text; s++)
-            fill(&out->times[t->what][s->what],
-                 number_at(doc, path_of(&path, c->times, t->text, s->text),
-                           s->what == LPO_REQUESTS_COUNT ? 1 : ns));
+        for (size_t n = 0; (stat = name_of(client, "stat_names",
+                                           lpo_requests_stat_name((enum lpo_requests_stat)s), n));
+             n++)
+            fill(&out[s],
+                 number_at(doc, path_of(&path, lpo_node_text_at(client, "times"), time, stat),
+                           s == LPO_REQUESTS_COUNT ? 1 : ns));
     }
 }
 
-static bool is_from(const struct lpo_json *doc, const struct lpo_requests_client *c)
+static bool is_from(const struct lpo_json *doc, const struct lpo_node *client)
 {
-    const struct lpo_json *mark = lpo_json_at(doc, c->mark);
+    const struct lpo_node *marks = lpo_node_get(client, "mark");
+    bool several = marks->kind == LPO_NODE_LIST;
 
-    if (strcmp(c->mark, "schema") == 0)
-        return lpo_streq(lpo_json_text(mark, NULL), "lpo.client/1");
-    return mark && (mark->kind == LPO_JSON_INT || mark->kind == LPO_JSON_REAL ||
-                    mark->kind == LPO_JSON_OBJECT);
+    for (size_t i = 0; i < (several ? marks->count : 1); i++) {
+        const char *path = several ? marks->items[i]->text : marks->text;
+        const struct lpo_json *mark = lpo_json_at(doc, path);
+
+        if (strcmp(path, "schema") == 0)
+            return lpo_streq(lpo_json_text(mark, NULL), "lpo.client/1");
+        if (mark && (mark->kind == LPO_JSON_INT || mark->kind == LPO_JSON_REAL ||
+                     mark->kind == LPO_JSON_OBJECT))
+            return true;
+    }
+    return false;
+}
+
+static void read_figures(const struct lpo_json *doc, const struct lpo_node *client,
+                         struct lpo_requests *out)
+{
+    const char *name;
+
+    for (int f = 0; f < LPO_REQUESTS_FIGURES; f++)
+        for (size_t n = 0;
+             (name = name_of(client, "figures",
+                             lpo_requests_figure_name((enum lpo_requests_figure)f), n));
+             n++)
+            fill(&out->figures[f], number_at(doc, name, 1));
+    for (int t = 0; t < LPO_REQUESTS_TIMES; t++)
+        for (size_t n = 0; (name = name_of(client, "time_names",
+                                           lpo_requests_time_name((enum lpo_requests_time)t), n));
+             n++)
+            read_time(doc, client, name, out->times[t]);
 }
 
 bool lpo_requests_read(const struct lpo_json *doc, struct lpo_requests *out)
 {
-    const struct lpo_requests_client *c = NULL;
+    const struct lpo_node *clients = lpo_node_get(lpo_rules("clients"), "clients"), *c = NULL;
 
     *out = (struct lpo_requests){ 0 };
     for (size_t i = 0; i < LPO_REQUESTS_FIGURES; i++)
@@ -111,16 +152,14 @@ bool lpo_requests_read(const struct lpo_json *doc, struct lpo_requests *out)
     for (size_t i = 0; i < LPO_REQUESTS_TIMES; i++)
         for (size_t k = 0; k < LPO_REQUESTS_STATS; k++)
             out->times[i][k] = lpo_measure_unknown();
-    for (size_t i = 0; i < lpo_requests_client_count && !c; i++)
-        if (is_from(doc, &lpo_requests_clients[i]))
-            c = &lpo_requests_clients[i];
+    for (size_t i = 0; i < clients->count && !c; i++)
+        if (is_from(doc, clients->items[i]))
+            c = clients->items[i];
     if (!c)
         return false;
     out->client = lpo_json_text(lpo_json_get(doc, "client"), NULL);
-    if (!out->client || strcmp(c->mark, "schema") != 0)
-        out->client = c->name;
-    for (const struct lpo_requests_spelling *f = c->figures; f->text; f++)
-        fill(&out->figures[f->what], number_at(doc, f->text, 1));
-    read_times(doc, c, out);
+    if (!out->client || !lpo_streq(lpo_node_text_at(c, "mark"), "schema"))
+        out->client = lpo_node_text_at(c, "name");
+    read_figures(doc, c, out);
     return true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/requests/requests.h - what the clients of a server measured, from any client's JSON.
  *
- * Benchmark clients write the same figures under different names; spellings.c lists the names, as
- * data. A figure that a client does not give is unknown. Nothing is computed here that the client
- * could have computed from what it saw, but for sums over its own seconds. */
+ * Benchmark clients write the same figures under different names; conf/rules/clients.yaml
+ * has them. A figure that a client does not give is unknown. Nothing is computed here that the
+ * client could have computed from what it saw, but for sums over its own seconds. */
 #pragma once
 
 #include <stdbool.h>

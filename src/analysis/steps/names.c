@@ -1,94 +1,117 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What frameworks call their steps. A new one is a row. */
+/* What frameworks call their steps: conf/rules/steps.yaml. */
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/steps/steps.h"
-
-/* Of two kinds of steps in one trace the first family counts. */
-enum family {
-    VLLM,
-    SGLANG,
-    TENSORRT_LLM,
-    ATOM,
-    PROFILER,
-    OWN, /* names that no framework gives */
-};
+#include "rules/rules.h"
+#include "util/err.h"
+#include "util/str.h"
+#include "util/vec.h"
+#include "util/xmalloc.h"
 
 enum fact { NUMBER, REQUESTS, TOKENS, CONTEXT, GENERATION, IGNORED, FACTS };
+enum { NUMBERS = 4 };
 
-/* '%' is a whole number, '*' any text. Programs write their own names in any case, "Iteration 3":
- * those of the last family are compared without regard to it. */
-static const struct step_name {
-    enum family family;
-    const char *pattern;
+static const char *const kinds[LPO_STEP_KINDS] = { "step", "prefill", "decode", "mixed" };
+
+struct step_name {
+    int family;
     enum lpo_step_kind kind;
-    enum fact numbers[4]; /* what each '%' means */
-} names[] = {
-    { VLLM,
-      "execute_%_context_%(*)_generation_%(*)",
-      LPO_STEP_ANY,
-      { REQUESTS, CONTEXT, GENERATION } },
-    { VLLM,
-      "execute_context_%(%)_generation_%(%)",
-      LPO_STEP_ANY,
-      { CONTEXT, TOKENS, GENERATION, IGNORED } },
-    { VLLM, "execute_new_%_cached_%", LPO_STEP_ANY, { CONTEXT, GENERATION } },
-    { SGLANG, "step[DECODE bs=%*", LPO_STEP_DECODE, { REQUESTS } },
-    { SGLANG, "step[EXTEND bs=% toks=%*", LPO_STEP_PREFILL, { REQUESTS, TOKENS } },
-    { SGLANG, "step[EXTEND bs=%*", LPO_STEP_PREFILL, { REQUESTS } },
-    { SGLANG, "step[MIXED bs=%*", LPO_STEP_MIXED, { REQUESTS } },
-    { SGLANG, "step[* bs=%*", LPO_STEP_ANY, { REQUESTS } },
-    { ATOM, "prefill[bs=% tok=%*", LPO_STEP_PREFILL, { REQUESTS, TOKENS } },
-    { ATOM, "decode[bs=%/% tok=%*", LPO_STEP_DECODE, { REQUESTS, IGNORED, TOKENS } },
-    { ATOM, "decode[bs=% tok=%*", LPO_STEP_DECODE, { REQUESTS, TOKENS } },
-    { TENSORRT_LLM,
-      "[Executor] _forward_step %: % ctx reqs, % ctx tokens, % gen reqs",
-      LPO_STEP_ANY,
-      { NUMBER, CONTEXT, TOKENS, GENERATION } },
-    { TENSORRT_LLM,
-      "[Executor] _forward_step %: % ctx reqs, % gen reqs",
-      LPO_STEP_ANY,
-      { NUMBER, CONTEXT, GENERATION } },
-    { PROFILER, "ProfilerStep#%", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "iteration %", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "iteration%", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "iteration_%", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "iteration-%", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "iteration #%", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "iteration: %", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "iter %", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "iter_%", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "iter%", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "iteration", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "train_step", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "training_step", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "train_batch", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "train step %", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "train_step_%", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "pipelineengine.train_batch", LPO_STEP_ANY, { NUMBER } },      /* DeepSpeed */
-    { OWN, "[pl][profile]run_training_batch", LPO_STEP_ANY, { NUMBER } }, /* Lightning */
-    { OWN, "step %", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "step_%", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "step-%", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "step #%", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "step: %", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "step%", LPO_STEP_ANY, { NUMBER } },
-    { OWN, "step", LPO_STEP_ANY, { NUMBER } },
+    bool any_case; /* names that programs give: "Iteration 3" */
+    char *pattern; /* '%' is a whole number, '*' any text */
+    enum fact numbers[NUMBERS];
 };
 
-static const char *const families[LPO_STEP_FAMILIES] = {
-    "vLLM", "SGLang", "TensorRT-LLM", "ATOM", "the PyTorch profiler", "the program"
-};
+/* All of them, read once. */
+static struct {
+    LPO_VEC(struct step_name) names;
+    LPO_VEC(char *) families;
+    bool first[256]; /* letters that a name begins with */
+} ours;
+
+/* "{requests}" at `at`: what it means; the text goes on behind it. */
+static enum fact read_fact(const char **at)
+{
+    static const char *const facts[FACTS] = { "number",  "requests",   "tokens",
+                                              "context", "generation", "ignored" };
+    size_t len = strcspn(++*at, "}");
+
+    for (int i = 0; i < FACTS; i++)
+        if (strlen(facts[i]) == len && strncmp(*at, facts[i], len) == 0) {
+            *at += len;
+            return (enum fact)i;
+        }
+    abort(); /* a test reads them */
+}
+
+/* "SGLang decode": the family, and the kind where the last word is one. */
+static int family_of(const char *value, enum lpo_step_kind *kind)
+{
+    const char *last = strrchr(value, ' ');
+    size_t len = strlen(value);
+
+    for (int k = LPO_STEP_PREFILL; last && k < LPO_STEP_KINDS; k++)
+        if (strcmp(last + 1, kinds[k]) == 0) {
+            *kind = (enum lpo_step_kind)k;
+            len = (size_t)(last - value);
+        }
+    for (size_t i = 0; i < ours.families.len; i++)
+        if (strlen(ours.families.at[i]) == len && strncmp(ours.families.at[i], value, len) == 0)
+            return (int)i;
+    if (ours.families.len == LPO_STEP_FAMILIES)
+        abort();
+    lpo_vec_push(&ours.families, strndup(value, len));
+    return (int)ours.families.len - 1;
+}
+
+static int read_row(void *ctx, const char *value, const char *text, size_t len, struct lpo_err *err)
+{
+    struct step_name n = { .kind = LPO_STEP_ANY, .pattern = lpo_xmalloc(len + 1) };
+    char *to = n.pattern;
+    size_t count = 0;
+
+    (void)ctx;
+    (void)err;
+    n.family = family_of(value, &n.kind);
+    n.any_case = strcmp(value, "the program") == 0;
+    for (const char *at = text; *at; at++)
+        if (*at != '{')
+            *to++ = *at;
+        else if (*to++ = '%', count < NUMBERS)
+            n.numbers[count++] = read_fact(&at);
+    *to = 0;
+    ours.first[(unsigned char)*text] = true;
+    if (n.any_case && *text >= 'a' && *text <= 'z')
+        ours.first[(unsigned char)(*text - 'a' + 'A')] = true;
+    lpo_vec_push(&ours.names, n);
+    return 0;
+}
+
+static void read_ours(void)
+{
+    struct lpo_err err = { 0 };
+
+    if (lpo_rules_each_row(lpo_rules("steps"), "steps", read_row, NULL, &err) < 0)
+        abort();
+}
+
+static void need_rules(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, read_ours);
+}
 
 const char *lpo_steps_family_name(int family)
 {
-    return families[family];
+    need_rules();
+    return ours.families.at[family];
 }
 
 const char *lpo_steps_kind_name(enum lpo_step_kind kind)
 {
-    static const char *const kinds[] = { "step", "prefill", "decode", "mixed" };
-
     return kinds[kind];
 }
 
@@ -106,7 +129,7 @@ static bool number(const char **p, int64_t *out)
 
 static bool same(const struct step_name *n, char pattern, char c)
 {
-    return pattern == c || (n->family == OWN && c >= 'A' && c <= 'Z' && pattern == c - 'A' + 'a');
+    return pattern == c || (n->any_case && c >= 'A' && c <= 'Z' && pattern == c - 'A' + 'a');
 }
 
 /* One star at a time is enough to come back to: what it swallowed grows until the rest fits. */
@@ -150,15 +173,17 @@ static enum lpo_step_kind kind_of(const struct step_name *n, const int64_t found
 
 bool lpo_steps_read_name(const char *name, int *family, struct lpo_step_facts *out)
 {
-    if (!strchr("esi[PtSITpd", *name) || !*name) /* nearly all names of a trace */
+    need_rules();
+    if (!ours.first[(unsigned char)*name]) /* nearly all names of a trace */
         return false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < ours.names.len; i++) {
+        const struct step_name *n = &ours.names.at[i];
         int64_t found[FACTS] = { -1, -1, -1, -1, -1, -1 };
 
-        if (!fits(&names[i], name, found))
+        if (!fits(n, name, found))
             continue;
-        *family = (int)names[i].family;
-        *out = (struct lpo_step_facts){ .kind = kind_of(&names[i], found),
+        *family = n->family;
+        *out = (struct lpo_step_facts){ .kind = kind_of(n, found),
                                         .number = found[NUMBER],
                                         .requests = found[REQUESTS],
                                         .tokens = found[TOKENS],

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/steps/steps.h - the steps of a program: iterations of a training, batches of a server.
  *
- * A step is a range whose name a framework gives to its steps (names.c has them as data), with what
- * the name says: prefill or decode, requests, tokens. Everything that its process launches while it
- * is open belongs to it, whichever thread launches (autograd has a thread of its own). The GPU part
- * of a step runs from the first start to the last end of that work on one GPU, the one where it is
- * longest, and is divided as the wall time is: compute, exposed communication, exposed copy, idle.
- * The wall time of a step goes to the start of the next one of its process; that of the last one to
- * its own end. */
+ * A step is a range whose name a framework gives to its steps (conf/rules/steps.yaml has them),
+ * with what the name says: prefill or decode, requests, tokens. Everything that its process
+ * launches while it is open belongs to it, whichever thread launches (autograd has a thread of its
+ * own). The GPU part of a step runs from the first start to the last end of that work on one GPU,
+ * the one where it is longest, and is divided as the wall time is: compute, exposed communication,
+ * exposed copy, idle. The wall time of a step goes to the start of the next one of its process;
+ * that of the last one to its own end. */
 #pragma once
 
 #include <stdbool.h>
@@ -87,7 +87,7 @@ struct lpo_step_lengths {
 /* False: the name has none (lengths.c). */
 bool lpo_steps_read_lengths(const char *name, struct lpo_step_lengths *out);
 
-enum { LPO_STEP_FAMILIES = 6 };
+enum { LPO_STEP_FAMILIES = 32 }; /* at most */
 
 /* Does this name mean a step? `family` is a row of the table of names, lower ones first. */
 bool lpo_steps_read_name(const char *name, int *family, struct lpo_step_facts *out);

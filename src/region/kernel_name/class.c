@@ -132,7 +132,7 @@ static struct lpo_class_decision decide(const struct lpo_class_rules *rules,
     struct lpo_kernel_span chosen = lpo_region_kernel_chosen_part(parts->function);
 
     function_words(parts, chosen, &function);
-    if (lpo_region_class_compiled(rules, function.at, &out.class))
+    if (lpo_region_class_compiled(rules, function.at, &out))
         return out;
     lpo_region_kernel_words(parts->scope, &scope);
     carrier = lpo_region_class_find(&rules->carriers, function.at, scope.at);

@@ -4,10 +4,5 @@
 
 #include "region/kernel_name/class_rules.h"
 
-struct lpo_class_decision {
-    enum lpo_region_kernel_class class;
-    const struct lpo_class_rule *rule; /* that decided; NULL: none did, or that of a compiler */
-};
-
 struct lpo_class_decision lpo_region_class_decide(const struct lpo_class_rules *rules,
                                                   const char *name, size_t len);

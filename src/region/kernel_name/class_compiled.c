@@ -136,22 +136,23 @@ static bool ends_in_fusion(const char *words)
 }
 
 bool lpo_region_class_compiled(const struct lpo_class_rules *rules, const char *words,
-                               enum lpo_region_kernel_class *out)
+                               struct lpo_class_decision *out)
 {
-    const struct lpo_class_rule *r;
+    const struct lpo_class_rule *r, *by;
     unsigned ops = LPO_OP_COMPUTES;
 
+    *out = (struct lpo_class_decision){ LPO_CLASS_OTHER, NULL };
     words = inductor_begin(words);
     r = lpo_region_class_find(&rules->compilers, words, NULL);
     if (!r && ends_in_fusion(words))
         r = lpo_region_class_find(&rules->compilers, "_loop_x_fusion_", NULL);
     if (!r)
-        return tinygrad(words, out) || candle(words, out);
+        return tinygrad(words, &out->class) || candle(words, &out->class);
     if (r->moves)
         ops = ops_of(words + 1);
-    if (ops && !(ops & ~(r->moves | LPO_OP_READS)))
-        *out = ops & LPO_OP_READS ? LPO_CLASS_INDEXING : LPO_CLASS_COPY;
-    else
-        *out = lpo_region_class_find(r->by, words, NULL)->class;
+    by = r->by ? lpo_region_class_find(r->by, words, NULL) : NULL;
+    *out = (struct lpo_class_decision){ by ? by->class : r->class, by ? by : r };
+    if (!(ops & ~(r->moves | LPO_OP_READS)))
+        out->class = ops & LPO_OP_READS ? LPO_CLASS_INDEXING : ops ? LPO_CLASS_COPY : out->class;
     return true;
 }

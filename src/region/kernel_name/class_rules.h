@@ -61,7 +61,12 @@ void lpo_region_class_rules_free(struct lpo_class_rules *r);
 const struct lpo_class_rule *lpo_region_class_find(const struct lpo_class_table *t,
                                                    const char *words, const char *scope);
 
+struct lpo_class_decision {
+    enum lpo_region_kernel_class class;
+    const struct lpo_class_rule *rule; /* that decided; NULL: none did */
+};
+
 /* Kernels of compilers, whose names list operators: "triton_poi_fused_add_mul_3". `words` are those
  * of the function; false: not such a name, or it says nothing. */
 bool lpo_region_class_compiled(const struct lpo_class_rules *rules, const char *words,
-                               enum lpo_region_kernel_class *out);
+                               struct lpo_class_decision *out);
