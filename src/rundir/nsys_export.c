@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "run/child/capture.h"
-#include "trace/reader.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -25,19 +24,16 @@ struct lpo_rundir_export {
 };
 
 static const char *const report_endings[] = { ".nsys-rep", ".qdrep" };
-static const char *const export_endings[] = { ".sqlite", ".sqlite.gz" };
-
-enum { NREPORTS = sizeof report_endings / sizeof *report_endings };
 
 /* Length of the one that the path ends in; 0: none. */
-static size_t ending(const char *path, const char *const endings[2])
+static size_t ending(const char *path)
 {
     size_t len = strlen(path);
 
-    for (size_t i = 0; i < 2; i++) {
-        size_t n = strlen(endings[i]);
+    for (size_t i = 0; i < sizeof report_endings / sizeof *report_endings; i++) {
+        size_t n = strlen(report_endings[i]);
 
-        if (len > n && strcmp(path + len - n, endings[i]) == 0)
+        if (len > n && strcmp(path + len - n, report_endings[i]) == 0)
             return n;
     }
     return 0;
@@ -45,30 +41,12 @@ static size_t ending(const char *path, const char *const endings[2])
 
 bool lpo_rundir_is_named_report(const char *path)
 {
-    return ending(path, report_endings) != 0;
-}
-
-bool lpo_rundir_is_export_of_report(const char *path)
-{
-    LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    size_t end = ending(path, export_endings);
-    int stem = (int)(strlen(path) - end);
-
-    for (size_t i = 0; end && i < NREPORTS; i++) {
-        const char *report = lpo_arena_printf(a, "%.*s%s", stem, path, report_endings[i]);
-        const struct lpo_reader *reader;
-
-        if (lpo_path_exists(report) && lpo_trace_reader_find(report, &reader, NULL) == 0 &&
-            reader->like)
-            return true;
-    }
-    return false;
+    return ending(path) != 0;
 }
 
 static char *sqlite_name(struct lpo_arena *a, const char *report)
 {
-    const char *stem =
-        lpo_arena_strndup(a, report, strlen(report) - ending(report, report_endings));
+    const char *stem = lpo_arena_strndup(a, report, strlen(report) - ending(report));
 
     return lpo_arena_printf(a, "%s.sqlite", stem);
 }

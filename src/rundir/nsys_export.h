@@ -14,9 +14,6 @@ struct lpo_err;
 struct lpo_rundir_export;
 
 bool lpo_rundir_is_named_report(const char *path); /* it ends in .nsys-rep or .qdrep */
-/* Is it named as the export of a report (run.sqlite of run.nsys-rep) that lies beside it? Then the
- * report is read, and the export would be the same once more. */
-bool lpo_rundir_is_export_of_report(const char *path);
 /* LPO_E_MISSING without nsys: the error is the command that makes the export elsewhere. */
 int lpo_rundir_export_create(struct lpo_arena *a, const char *report,
                              struct lpo_rundir_export **out, struct lpo_err *err);

@@ -14,6 +14,7 @@
 #include "rundir/private.h"
 #include "rundir/rank_names.h"
 #include "rundir/read.h"
+#include "rundir/second_form.h"
 #include "settings/settings.h"
 #include "trace/counters/counters.h"
 #include "trace/merge.h"
@@ -205,7 +206,7 @@ static void try_file(struct given *g, const char *path)
     struct given_file f = { .name = path, .path = path, .found = true };
     struct lpo_err err = { 0 };
 
-    if (lpo_rundir_is_export_of_report(path))
+    if (lpo_rundir_is_second_form(path))
         return;
     if (is_counters(path)) {
         lpo_rundir_add_counters(g->d, path, path);

@@ -10,10 +10,10 @@
 #include "region/select.h"
 #include "run/folder.h"
 #include "rundir/members.h"
-#include "rundir/nsys_export.h"
 #include "rundir/private.h"
 #include "rundir/rank_names.h"
 #include "rundir/read.h"
+#include "rundir/second_form.h"
 #include "settings/settings.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -94,7 +94,7 @@ static size_t list_files(struct lpo_arena *a, const char *dir, const struct lpo_
     *out = lpo_arena_array(a, all.len + 1, sizeof **out);
     for (size_t i = 0; i < all.len; i++)
         if (matches(lpo_path_base(all.at[i]), patterns) &&
-            !lpo_rundir_is_export_of_report(lpo_path_join(a, dir, all.at[i]))) {
+            !lpo_rundir_is_second_form(lpo_path_join(a, dir, all.at[i]))) {
             own += is_own(all.at[i], kind->stage);
             (*out)[n++] = all.at[i];
         }

@@ -12,4 +12,5 @@ extern const struct lpo_reader lpo_nsys_stats_reader;
 extern const struct lpo_reader lpo_nsysrep_reader;
 extern const struct lpo_reader lpo_native_reader;
 extern const struct lpo_reader lpo_snapshot_reader;
+extern const struct lpo_reader lpo_xplane_reader;
 extern const struct lpo_reader lpo_xprof_reader;
