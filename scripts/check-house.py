@@ -21,7 +21,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Lowest first, as in src/meson.build.
-ROOMS = ["util", "hydra", "rules", "settings", "gpu", "model", "run", "trace", "region", "rundir", "analysis",
+ROOMS = ["util", "hydra", "rules", "settings", "gpu", "model", "reference", "run", "trace", "region", "rundir", "analysis",
          "report", "writer", "pipeline", "sweep", "cli"]
 APART = {"collect": {"collect", "lpo"}}  # a guest in other programs uses itself and include/lpo
 MODULES = {"util", "hydra"}  # rooms in which a file is a module
