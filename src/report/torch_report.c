@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "analysis/memory/memory.h"
 #include "analysis/operators/operators.h"
 #include "analysis/wall/timeline.h"
-#include "hydra/compose.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
@@ -13,11 +13,7 @@
 #include "report/trace_notes.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "settings/settings.h"
-#include "trace/memory.h"
 #include "trace/trace.h"
-#include "util/err.h"
-#include "util/path.h"
 
 #define TORCH_SCHEMA "lpo.torch/2"
 #define COUNT(a)     (sizeof(a) / sizeof *(a))
@@ -28,7 +24,7 @@ struct torch {
     const struct lpo_rundir *d;
     const struct lpo_source *s;
     const struct lpo_operators *ops;
-    struct lpo_kineto_memory memory;
+    const struct lpo_memory_peaks *memory;
 };
 
 static bool has_gpu(const struct torch *t)
@@ -76,7 +72,7 @@ static void idle(struct lpo_doc *doc, const struct torch *t)
 }
 
 static const struct lpo_column memory_columns[] = {
-    { "device", "Device", LPO_CELL_TEXT, NULL },
+    { "device", "GPU", LPO_CELL_TEXT, NULL },
     { "allocations", "Allocations", LPO_CELL_COUNT, NULL },
     { "frees", "Frees", LPO_CELL_COUNT, NULL },
     { "peak_allocated_bytes", "Peak in use", LPO_CELL_BYTES, NULL },
@@ -85,12 +81,17 @@ static const struct lpo_column memory_columns[] = {
     { "largest_bytes", "Largest allocation", LPO_CELL_BYTES, NULL },
 };
 
-static void row_device(struct lpo_table *t, const struct lpo_memory_peak *m)
+static struct lpo_measure bytes(int64_t n)
 {
-    if (m->device < 0)
-        lpo_doc_row_text(t, lpo_kineto_memory_type(m->type));
-    else
-        lpo_doc_row_textf(t, "%s %lld", lpo_kineto_memory_type(m->type), (long long)m->device);
+    return n == LPO_NO_TIME ? lpo_measure_unknown() : lpo_measure_measured((double)n);
+}
+
+static const struct lpo_device *device_of(const struct torch *t,
+                                          const struct lpo_memory_peaks_row *m)
+{
+    const struct lpo_trace *trace = t->s->analysis->trace;
+
+    return &trace->devices.at[trace->allocators.at[m->allocator].device];
 }
 
 static void memory(struct lpo_doc *doc, const struct torch *t)
@@ -98,20 +99,20 @@ static void memory(struct lpo_doc *doc, const struct torch *t)
     struct lpo_table *table;
 
     lpo_doc_section(doc, "memory", "Memory", 1);
-    if (!t->memory.events) {
-        lpo_doc_paragraph(doc, "The trace holds no allocations: "
+    if (!t->memory->rows.len) {
+        lpo_doc_paragraph(doc, "The trace holds no allocations of a GPU: "
                                "pipeline.torch_profiler.profile_memory=true records them.");
         return;
     }
     table = lpo_doc_table(doc, "memory", "", memory_columns, COUNT(memory_columns));
-    for (size_t i = 0; i < t->memory.rows.len; i++) {
-        const struct lpo_memory_peak *m = &t->memory.rows.at[i];
+    for (size_t i = 0; i < t->memory->rows.len; i++) {
+        const struct lpo_memory_peaks_row *m = &t->memory->rows.at[i];
 
-        row_device(table, m);
+        lpo_doc_row_text(table, lpo_report_device_scope(doc->arena, device_of(t, m)));
         lpo_doc_row_count(table, m->allocations);
         lpo_doc_row_count(table, m->frees);
-        lpo_doc_row_measure(table, m->allocated);
-        lpo_doc_row_measure(table, m->reserved);
+        lpo_doc_row_measure(table, bytes(m->peak_bytes));
+        lpo_doc_row_measure(table, bytes(m->most_reserved));
         lpo_doc_row_bytes(table, (double)m->growth_bytes);
         lpo_doc_row_bytes(table, (double)m->largest_bytes);
     }
@@ -175,21 +176,21 @@ static void put_memory(struct lpo_record *data, const struct torch *t)
 {
     struct lpo_record *rows;
 
-    if (!t->memory.events) {
+    if (!t->memory->rows.len) {
         lpo_doc_put_null(data, "memory");
         return;
     }
     rows = lpo_doc_put_list(data, "memory");
-    for (size_t i = 0; i < t->memory.rows.len; i++) {
-        const struct lpo_memory_peak *m = &t->memory.rows.at[i];
+    for (size_t i = 0; i < t->memory->rows.len; i++) {
+        const struct lpo_memory_peaks_row *m = &t->memory->rows.at[i];
         struct lpo_record *r = lpo_doc_put_record(rows, NULL);
 
-        lpo_doc_put_text(r, "type", lpo_kineto_memory_type(m->type));
-        lpo_doc_put_int(r, "device", m->device);
+        lpo_doc_put_text(r, "type", "GPU");
+        lpo_doc_put_int(r, "device", device_of(t, m)->id);
         lpo_doc_put_uint(r, "allocations", m->allocations);
         lpo_doc_put_uint(r, "frees", m->frees);
-        lpo_doc_put_whole(r, "peak_allocated_bytes", m->allocated);
-        lpo_doc_put_whole(r, "peak_reserved_bytes", m->reserved);
+        lpo_doc_put_whole(r, "peak_allocated_bytes", bytes(m->peak_bytes));
+        lpo_doc_put_whole(r, "peak_reserved_bytes", bytes(m->most_reserved));
         lpo_doc_put_int(r, "growth_bytes", m->growth_bytes);
         lpo_doc_put_int(r, "largest_bytes", m->largest_bytes);
     }
@@ -221,21 +222,6 @@ static void put_metrics(struct lpo_record *data, const struct torch *t)
         put_operator(lpo_doc_put_record(operators, NULL), t, &t->ops->rows.at[i]);
 }
 
-/* Another pass over the traces, so only where memory was asked for, or the trace says so itself. */
-static void read_memory(struct torch *t)
-{
-    const char *key = t->s->kind->memory;
-    bool asked = key && lpo_settings_bool(t->d->config, key);
-
-    for (size_t i = 0; i < t->s->nfiles; i++) {
-        const char *path = lpo_rundir_path(t->d, t->s->files[i]);
-
-        if (asked ||
-            lpo_kineto_has_memory(path)) /* what cannot be read is reported with the trace */
-            lpo_kineto_memory(path, &t->memory, &(struct lpo_err){ 0 });
-    }
-}
-
 struct lpo_doc *lpo_report_torch_doc(const struct lpo_rundir *d)
 {
     struct torch t = { .d = d, .s = lpo_rundir_source_with(d, LPO_ROLE_OPERATORS) };
@@ -244,10 +230,9 @@ struct lpo_doc *lpo_report_torch_doc(const struct lpo_rundir *d)
     if (!t.s)
         return NULL;
     t.ops = lpo_analysis_operators(t.s->analysis, false);
-    read_memory(&t);
+    t.memory = lpo_analysis_memory(t.s->analysis);
     doc = lpo_doc_create_data(TORCH_SCHEMA, "torch", "PyTorch profiler");
     add_sections(doc, &t);
     put_metrics(doc->data, &t);
-    lpo_kineto_memory_free(&t.memory);
     return doc;
 }

@@ -86,7 +86,6 @@ static void keys_for_others_are_its_own(void **state)
     if (!s->results)
         return;
     is_its_own(s, s->results->metrics, LPO_S_WORDS);
-    is_its_own(s, s->results->memory, LPO_S_BOOL);
     is_its_own(s, s->results->hardware, LPO_S_TEXT);
     is_its_own(s, s->results->by_region, LPO_S_BOOL);
     is_its_own(s, s->results->aggregate, LPO_S_BOOL);

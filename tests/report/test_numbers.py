@@ -201,7 +201,8 @@ def event(name, cat, ts, dur, tid=1, **args) -> dict:
 
 def memory(ts, nbytes, total) -> dict:
     return {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts,
-            "args": {"Total Allocated": total, "Total Reserved": 4096, "Bytes": nbytes, "Device Type": 1, "Device Id": 0}}
+            "args": {"Total Allocated": total, "Total Reserved": 4096, "Bytes": nbytes,
+                     "Device Type": 1, "Device Id": 0, "Addr": 4096}}
 
 
 OPS = [event("aten::linear", "cpu_op", 0, 100), event("aten::mm", "cpu_op", 10, 50), event("aten::mm", "cpu_op", 70, 20)]

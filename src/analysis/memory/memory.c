@@ -46,9 +46,16 @@ static struct events events_of(const struct lpo_trace *t, uint32_t allocator)
     return e;
 }
 
+/* An absurd file must not overflow a sum; no memory comes near. */
+static int64_t plus(int64_t sum, int64_t bytes)
+{
+    return sum < (int64_t)1 << 60 && sum > -((int64_t)1 << 60) ? sum + bytes : sum;
+}
+
 /* Peak and counts; the number of events up to the peak, that one included. */
 static size_t find_peak(const struct events *e, struct lpo_memory_peaks_row *row)
 {
+    int64_t now_bytes = 0;
     size_t upto = 0;
 
     row->first_ns = e->at[0]->ns;
@@ -56,6 +63,10 @@ static size_t find_peak(const struct events *e, struct lpo_memory_peaks_row *row
     for (size_t i = 0; i < e->len; i++) {
         row->allocations += e->at[i]->bytes > 0;
         row->frees += e->at[i]->bytes < 0;
+        now_bytes = plus(now_bytes, e->at[i]->bytes);
+        row->growth_bytes = now_bytes > row->growth_bytes ? now_bytes : row->growth_bytes;
+        if (e->at[i]->bytes > row->largest_bytes)
+            row->largest_bytes = e->at[i]->bytes;
         if (e->at[i]->reserved > row->most_reserved)
             row->most_reserved = e->at[i]->reserved;
         if (e->at[i]->allocated <= row->peak_bytes)
@@ -86,12 +97,6 @@ static size_t live_at(const struct events *e, size_t count, const struct lpo_mem
 }
 
 /* --- owners --------------------------------------------------------------------------------- */
-
-/* An absurd file must not overflow a sum; no memory comes near. */
-static int64_t plus(int64_t sum, int64_t bytes)
-{
-    return sum < (int64_t)1 << 60 ? sum + bytes : sum;
-}
 
 struct owners {
     struct lpo_memory_peaks_row *row;

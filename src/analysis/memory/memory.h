@@ -34,6 +34,8 @@ struct lpo_memory_peaks_row {
     int64_t peak_bytes;                      /* allocated; LPO_NO_TIME: the trace has no totals */
     int64_t reserved_bytes;                  /* at that moment; LPO_NO_TIME */
     int64_t most_reserved;                   /* at any; LPO_NO_TIME */
+    int64_t growth_bytes;                    /* most that was in use beside what was at first */
+    int64_t largest_bytes;                   /* one allocation */
     int64_t older_bytes;                     /* of the peak: in use before the recording began */
     bool has_owners;                         /* every event was kept, so the list is complete */
     LPO_VEC(struct lpo_memory_share) owners; /* largest first; with older_bytes they are the peak */

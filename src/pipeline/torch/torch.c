@@ -59,7 +59,6 @@ static const struct lpo_rundir_kind results = {
     .beside = beside,
     .whats = whats,
     .trust = 3,
-    .memory = "pipeline.torch_profiler.profile_memory",
 };
 
 static bool look_for_torch(struct lpo_arena *a, const char **detail, const char **remedy)
