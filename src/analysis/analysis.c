@@ -37,6 +37,57 @@
 /* Scopes beside the aggregate are kept while their rows together stay below this: some 20 MB. */
 enum { KEPT_ROWS = 1 << 16, KINDS = LPO_MEMSET + 1 };
 
+/* What is computed when it is first asked for, by lpo_analysis_<name>(): its type, what of the
+ * analysis `a` it needs (it is NULL without that), how it is made, who destroys it. What one is
+ * made of it asks for. */
+/* clang-format off */
+#define OF_TRACE(row)                                                                              \
+    row(steps, lpo_program_steps, true, lpo_steps_create(a->tree), lpo_steps_destroy)              \
+    row(phases, lpo_phases, true, lpo_phases_create(a->tree, lpo_analysis_steps(a)),               \
+        lpo_phases_destroy)                                                                        \
+    row(memory, lpo_memory_peaks, true, lpo_memory_peaks_create(a->trace),                         \
+        lpo_memory_peaks_destroy)                                                                  \
+    row(numbers, lpo_numbers, true, lpo_numbers_create(a->tree), lpo_numbers_destroy)              \
+    row(rules, lpo_counters_rules, true, lpo_counters_rules_create(a->trace),                      \
+        lpo_counters_rules_destroy)                                                                \
+    row(wall, lpo_wall, a->timeline, lpo_wall_create(a->tree), lpo_wall_destroy)                   \
+    row(collectives, lpo_wall_collectives, a->timeline, lpo_wall_collectives_create(a->tree),      \
+        lpo_wall_collectives_destroy)                                                              \
+    row(ranks, lpo_ranks, a->timeline && is_one_job(a), lpo_ranks_create(a->tree),                 \
+        lpo_ranks_destroy)                                                                         \
+    row(rank_balance, lpo_ranks_balance, is_one_job(a), lpo_ranks_balance_create(a->tree),         \
+        lpo_ranks_balance_destroy)                                                                 \
+    row(rank_steps, lpo_ranks_steps, lpo_analysis_steps(a) && is_one_job(a),                       \
+        lpo_ranks_steps_create(a->tree, lpo_analysis_steps(a), lpo_analysis_ranks(a)),             \
+        lpo_ranks_steps_destroy)                                                                   \
+    row(queue, lpo_queue, a->timeline, lpo_queue_create(a->trace), lpo_queue_destroy)              \
+    row(fusion, lpo_fusion, true, lpo_fusion_create(a->tree), lpo_fusion_destroy)
+
+/* The same of what is forgotten under another selection, or when metrics are added. */
+#define OF_SELECTION(row)                                                                          \
+    row(steady, lpo_wall_steady, true, lpo_wall_steady_create(a), lpo_wall_steady_destroy)         \
+    row(rank_regions, lpo_ranks_regions, is_one_job(a),                                            \
+        lpo_ranks_regions_create(lpo_analysis_all(a)), lpo_ranks_regions_destroy)
+/* clang-format on */
+
+#define MEMBER(name, type, needs, made, destroy)                                                   \
+    struct type *name;                                                                             \
+    bool has_##name; /* it may be NULL all the same */
+#define DESTROY(name, type, needs, made, destroy)                                                  \
+    destroy(m->name);                                                                              \
+    m->name = NULL;                                                                                \
+    m->has_##name = false;
+#define GET(name, type, needs, made, destroy)                                                      \
+    const struct type *lpo_analysis_##name(const struct lpo_analysis *a)                           \
+    {                                                                                              \
+        struct lpo_analysis_memo *m = a->memo;                                                     \
+                                                                                                   \
+        if (!m->has_##name && (needs))                                                             \
+            m->name = (made);                                                                      \
+        m->has_##name = true;                                                                      \
+        return m->name;                                                                            \
+    }
+
 struct lpo_analysis_memo {
     struct lpo_region_scope *all;
     LPO_VEC(struct lpo_region_scope *) scopes; /* others, in the order in which they were asked */
@@ -49,25 +100,8 @@ struct lpo_analysis_memo {
     size_t nclasses;
     bool has_classes;
     struct lpo_operators *operators[2];
-    struct lpo_program_steps *steps;
-    struct lpo_phases *phases;
-    bool has_steps;
-    struct lpo_memory_peaks *memory;
-    struct lpo_numbers *numbers;
-    struct lpo_counters_rules *rules;
-    struct lpo_wall *wall;
-    struct lpo_wall_collectives *collectives;
-    struct lpo_ranks *ranks;
-    struct lpo_ranks_regions *rank_regions;
-    struct lpo_ranks_steps *rank_steps;
-    struct lpo_ranks_balance *rank_balance;
-    /* asked for already: they may be NULL all the same */
-    bool has_ranks, has_rank_regions, has_rank_steps, has_rank_balance;
     struct lpo_critical *critical;
     struct lpo_analysis_critical_thread *critical_thread; /* that computes it; NULL: nobody does */
-    struct lpo_queue *queue;
-    struct lpo_fusion *fusion;
-    struct lpo_wall_steady *steady;
     struct lpo_findings *findings;
     struct lpo_limits *limits;
     struct lpo_err limits_err;                  /* why there are none */
@@ -76,6 +110,8 @@ struct lpo_analysis_memo {
     struct lpo_region_modules *module_ranges;
     struct lpo_analysis *modules; /* of those */
     bool has_modules;             /* the two above are filled */
+    OF_TRACE(MEMBER)
+    OF_SELECTION(MEMBER)
 };
 
 /* A view shares tree and timeline with its owner. */
@@ -103,7 +139,7 @@ static void forget_sums(struct lpo_analysis_memo *m)
     memset(m->has_top, 0, sizeof m->has_top);
     memset(m->classes, 0, sizeof m->classes);
     m->has_classes = false;
-    lpo_wall_steady_destroy(m->steady);
+    OF_SELECTION(DESTROY)
     lpo_findings_destroy(m->findings);
     lpo_limits_destroy(m->limits);
     destroy_view(&m->unselected);
@@ -115,7 +151,6 @@ static void forget_sums(struct lpo_analysis_memo *m)
     m->has_modules = false;
     m->all = m->last = NULL;
     m->scope_rows = 0;
-    m->steady = NULL;
     m->findings = NULL;
     m->limits = NULL;
     m->has_limits = false;
@@ -221,28 +256,19 @@ const struct lpo_analysis *lpo_analysis_modules(const struct lpo_analysis *a)
 
 void lpo_analysis_destroy(struct lpo_analysis *a)
 {
+    struct lpo_analysis_memo *m;
+
     if (!a)
         return;
-    if (a->memo->critical_thread)
+    m = a->memo;
+    if (m->critical_thread)
         lpo_analysis_critical(a); /* ends its thread, which reads the trace */
-    forget_sums(a->memo);
+    forget_sums(m);
     for (int i = 0; i < 2; i++)
-        lpo_operators_destroy(a->memo->operators[i]);
-    lpo_steps_destroy(a->memo->steps);
-    lpo_phases_destroy(a->memo->phases);
-    lpo_memory_peaks_destroy(a->memo->memory);
-    lpo_numbers_destroy(a->memo->numbers);
-    lpo_counters_rules_destroy(a->memo->rules);
-    lpo_wall_destroy(a->memo->wall);
-    lpo_wall_collectives_destroy(a->memo->collectives);
-    lpo_ranks_destroy(a->memo->ranks);
-    lpo_ranks_regions_destroy(a->memo->rank_regions);
-    lpo_ranks_steps_destroy(a->memo->rank_steps);
-    lpo_ranks_balance_destroy(a->memo->rank_balance);
-    lpo_critical_destroy(a->memo->critical);
-    lpo_queue_destroy(a->memo->queue);
-    lpo_fusion_destroy(a->memo->fusion);
-    free(a->memo);
+        lpo_operators_destroy(m->operators[i]);
+    lpo_critical_destroy(m->critical);
+    OF_TRACE(DESTROY)
+    free(m);
     lpo_wall_timeline_destroy(a->timeline);
     lpo_counters_sampled_destroy(a->sampled);
     lpo_region_cells_destroy(a->cells);
@@ -343,42 +369,6 @@ const struct lpo_class_sum *lpo_analysis_classes(const struct lpo_analysis *a, s
     return a->memo->classes;
 }
 
-const struct lpo_program_steps *lpo_analysis_steps(const struct lpo_analysis *a)
-{
-    if (!a->memo->has_steps)
-        a->memo->steps = lpo_steps_create(a->tree);
-    a->memo->has_steps = true;
-    return a->memo->steps;
-}
-
-const struct lpo_phases *lpo_analysis_phases(const struct lpo_analysis *a)
-{
-    if (!a->memo->phases)
-        a->memo->phases = lpo_phases_create(a->tree, lpo_analysis_steps(a));
-    return a->memo->phases;
-}
-
-const struct lpo_counters_rules *lpo_analysis_rules(const struct lpo_analysis *a)
-{
-    if (!a->memo->rules)
-        a->memo->rules = lpo_counters_rules_create(a->trace);
-    return a->memo->rules;
-}
-
-const struct lpo_numbers *lpo_analysis_numbers(const struct lpo_analysis *a)
-{
-    if (!a->memo->numbers)
-        a->memo->numbers = lpo_numbers_create(a->tree);
-    return a->memo->numbers;
-}
-
-const struct lpo_memory_peaks *lpo_analysis_memory(const struct lpo_analysis *a)
-{
-    if (!a->memo->memory)
-        a->memo->memory = lpo_memory_peaks_create(a->trace);
-    return a->memo->memory;
-}
-
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes)
 {
     struct lpo_operators **o = &a->memo->operators[by_shapes];
@@ -388,59 +378,14 @@ const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a,
     return *o;
 }
 
-const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a)
-{
-    if (!a->memo->wall && a->timeline)
-        a->memo->wall = lpo_wall_create(a->tree);
-    return a->memo->wall;
-}
-
 /* Ranks of different jobs are not compared. */
 static bool is_one_job(const struct lpo_analysis *a)
 {
     return lpo_ranks_jobs(a->trace).why == LPO_RANKS_ONE_JOB;
 }
 
-const struct lpo_ranks *lpo_analysis_ranks(const struct lpo_analysis *a)
-{
-    if (!a->memo->has_ranks && a->timeline && is_one_job(a))
-        a->memo->ranks = lpo_ranks_create(a->tree);
-    a->memo->has_ranks = true;
-    return a->memo->ranks;
-}
-
-const struct lpo_ranks_regions *lpo_analysis_rank_regions(const struct lpo_analysis *a)
-{
-    if (!a->memo->has_rank_regions && is_one_job(a))
-        a->memo->rank_regions = lpo_ranks_regions_create(lpo_analysis_all(a));
-    a->memo->has_rank_regions = true;
-    return a->memo->rank_regions;
-}
-
-const struct lpo_ranks_balance *lpo_analysis_rank_balance(const struct lpo_analysis *a)
-{
-    if (!a->memo->has_rank_balance && is_one_job(a))
-        a->memo->rank_balance = lpo_ranks_balance_create(a->tree);
-    a->memo->has_rank_balance = true;
-    return a->memo->rank_balance;
-}
-
-const struct lpo_ranks_steps *lpo_analysis_rank_steps(const struct lpo_analysis *a)
-{
-    const struct lpo_program_steps *steps = lpo_analysis_steps(a);
-
-    if (!a->memo->has_rank_steps && steps && is_one_job(a))
-        a->memo->rank_steps = lpo_ranks_steps_create(a->tree, steps, lpo_analysis_ranks(a));
-    a->memo->has_rank_steps = true;
-    return a->memo->rank_steps;
-}
-
-const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_analysis *a)
-{
-    if (!a->memo->collectives && a->timeline)
-        a->memo->collectives = lpo_wall_collectives_create(a->tree);
-    return a->memo->collectives;
-}
+OF_TRACE(GET)
+OF_SELECTION(GET)
 
 void lpo_analysis_start(const struct lpo_analysis *a)
 {
@@ -465,27 +410,6 @@ const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a)
     if (!a->memo->critical && a->timeline)
         a->memo->critical = lpo_critical_create(a->tree, lpo_analysis_steps(a));
     return a->memo->critical;
-}
-
-const struct lpo_queue *lpo_analysis_queue(const struct lpo_analysis *a)
-{
-    if (!a->memo->queue && a->timeline)
-        a->memo->queue = lpo_queue_create(a->trace);
-    return a->memo->queue;
-}
-
-const struct lpo_fusion *lpo_analysis_fusion(const struct lpo_analysis *a)
-{
-    if (!a->memo->fusion)
-        a->memo->fusion = lpo_fusion_create(a->tree);
-    return a->memo->fusion;
-}
-
-const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a)
-{
-    if (!a->memo->steady)
-        a->memo->steady = lpo_wall_steady_create(a);
-    return a->memo->steady;
 }
 
 const struct lpo_limits *lpo_analysis_limits(const struct lpo_rundir *d, const struct lpo_source *s,
