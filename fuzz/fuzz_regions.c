@@ -164,7 +164,7 @@ static void write_all(struct lpo_analysis *a, struct lpo_region_selection *selec
         lpo_report_add_backward(doc, s, &options);
     }
     lpo_vec_free(&ids);
-    lpo_report_add_top_kernels(doc, a, 0);
+    lpo_report_add_top_kernels(doc, a, NULL, 0);
     lpo_report_add_devices(doc, a);
     lpo_report_put_scopes(doc->data, a, true);
     put_page(doc->data, a);

@@ -42,7 +42,7 @@ static void print(struct lpo_app *app, const struct lpo_args *args, const struct
     } else {
         doc->whole = lpo_cli_args_has(args, "full-names");
         lpo_doc_section(doc, "top", "", 1);
-        lpo_report_add_top_kernels(doc, a, lpo_cli_args_has(args, "rows") ? most : 20);
+        lpo_report_add_top_kernels(doc, a, NULL, lpo_cli_args_has(args, "rows") ? most : 20);
         lpo_report_add_total(doc, a);
         lpo_report_notes_doc(doc, a, a->select);
     }
@@ -82,10 +82,9 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     if (rc == 0)
         rc = lpo_cli_selection_from_args(args, &select, err);
     if (rc == 0)
-        rc = lpo_cli_traces_open(app, args,
-                                 LPO_SKIP_OPS | LPO_SKIP_RANGES | LPO_SKIP_LAUNCHES |
-                                     LPO_SKIP_METRICS | LPO_SKIP_CALLS,
-                                 select, &traces, err);
+        rc = lpo_cli_traces_open(
+            app, args, LPO_SKIP_OPS | LPO_SKIP_RANGES | LPO_SKIP_LAUNCHES | LPO_SKIP_CALLS, select,
+            &traces, err);
     return rc < 0 ? rc : show(app, args, lpo_analysis_run_main(traces), writer, err);
 }
 

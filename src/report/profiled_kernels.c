@@ -24,11 +24,16 @@ static const struct lpo_column columns[] = {
     { "number", "#", LPO_CELL_COUNT, NULL },
     { "class", "Class", LPO_CELL_TEXT, NULL },
     { "duration_ns", "Time", LPO_CELL_NS, NULL },
-    { "compute_share", "Compute", LPO_CELL_PERCENT, NULL, 0 },
+    { "compute_share", "SM", LPO_CELL_PERCENT, NULL, 0 },
     { "memory_share", "Memory", LPO_CELL_PERCENT, NULL, 0 },
+    { "tensor_share", "Tensor", LPO_CELL_PERCENT, NULL, 2 },
+    { "l1_share", "L1", LPO_CELL_PERCENT, NULL, 2 },
+    { "l2_share", "L2", LPO_CELL_PERCENT, NULL, 2 },
     { "dram_share", "DRAM", LPO_CELL_PERCENT, NULL, 2 },
-    { "dram_bytes_per_second", "DRAM rate", LPO_CELL_MEASURE, "B/s", 2 },
+    { "dram_bytes_per_second", "DRAM rate", LPO_CELL_MEASURE, "B/s", 3 },
     { "occupancy_share", "Occupancy", LPO_CELL_PERCENT, NULL, 1 },
+    { "registers", "Regs", LPO_CELL_MEASURE, NULL, 3 },
+    { "waves", "Waves", LPO_CELL_MEASURE, NULL, 3 },
     { "grid", "Grid", LPO_CELL_TEXT, NULL, 0, 12 },
     { "block", "Block", LPO_CELL_TEXT, NULL, 0, 12 },
     { "kernel", "Kernel", LPO_CELL_TEXT, NULL }, /* last: names are long */
@@ -59,13 +64,21 @@ static void row_kernel(struct lpo_table *t, const char *name)
 static void add_row(struct lpo_table *t, size_t number, const struct lpo_kernel_profile *p)
 {
     lpo_doc_row_count(t, number);
-    lpo_doc_row_text(t, lpo_counters_bound_name(p->bound));
+    if (p->bound == LPO_BOUND_MEMORY && p->level)
+        lpo_doc_row_textf(t, "memory (%s)", p->level);
+    else
+        lpo_doc_row_text(t, lpo_counters_bound_name(p->bound));
     lpo_doc_row_measure(t, p->duration_ns);
     lpo_doc_row_measure(t, p->compute_percent);
     lpo_doc_row_measure(t, p->memory_percent);
+    lpo_doc_row_measure(t, p->tensor_percent);
+    lpo_doc_row_measure(t, p->l1_percent);
+    lpo_doc_row_measure(t, p->l2_percent);
     lpo_doc_row_measure(t, p->dram_percent);
     lpo_doc_row_measure(t, p->dram_bytes_per_second);
     lpo_doc_row_measure(t, p->occupancy_percent);
+    lpo_doc_row_measure(t, p->registers);
+    lpo_doc_row_measure(t, p->waves);
     row_dims(t, p->shaped, p->grid);
     row_dims(t, p->shaped, p->block);
     row_kernel(t, p->kernel);
@@ -142,6 +155,12 @@ static void put_launch(struct lpo_record *r, const struct lpo_kernel_profile *p)
     lpo_doc_put_whole(r, "duration_ns", p->duration_ns);
     lpo_doc_put_measure(r, "compute_percent", p->compute_percent);
     lpo_doc_put_measure(r, "memory_percent", p->memory_percent);
+    lpo_doc_put_text(r, "memory_level", p->level);
+    lpo_doc_put_measure(r, "tensor_percent", p->tensor_percent);
+    lpo_doc_put_measure(r, "l1_percent", p->l1_percent);
+    lpo_doc_put_measure(r, "l2_percent", p->l2_percent);
+    lpo_doc_put_measure(r, "registers", p->registers);
+    lpo_doc_put_measure(r, "waves", p->waves);
     lpo_doc_put_measure(r, "dram_percent", p->dram_percent);
     lpo_doc_put_measure(r, "dram_bytes_per_second", p->dram_bytes_per_second);
     lpo_doc_put_measure(r, "occupancy_percent", p->occupancy_percent);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "analysis/counters/by_kernel.h"
 #include "analysis/counters/kernel_profile.h"
 #include "rundir/read.h"
 #include "trace/trace.h"
@@ -30,9 +31,31 @@ static const struct bound_case {
     { "no memory figure", 90, NAN, NULL },
 };
 
+static const struct level_case {
+    const char *name;
+    double memory, l1, l2, dram;
+    const char *want;
+} levels[] = {
+    { "what the figure comes from", 67, 19.4, 79.8, 67, "DRAM" },
+    { "an access pattern: L1 busy, DRAM idle", 94, 94, 31, 2, "L1" },
+    { "the L2", 70, 30, 70.2, 12, "L2" },
+    { "no figure for all: the busiest", NAN, 20, 60, 50, "L2" },
+    { "one is known", 80, NAN, NAN, 12, "DRAM" },
+    { "none is known", 80, NAN, NAN, NAN, NULL },
+};
+
 static struct lpo_measure measure(double v)
 {
     return isnan(v) ? lpo_measure_unknown() : lpo_measure_measured(v);
+}
+
+static void check_level(void **state)
+{
+    const struct level_case *c = *state;
+    const char *got = lpo_counters_memory_level(measure(c->memory), measure(c->l1), measure(c->l2),
+                                                measure(c->dram));
+
+    assert_true(c->want ? got && strcmp(got, c->want) == 0 : !got);
 }
 
 static void check_bound(void **state)
@@ -184,6 +207,7 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, bounds, check_bound);
+    UNIT_ROWS(&u, levels, check_level);
     if (lpo_path_exists(shared(a, files[0].name, "ncu.details.csv")))
         UNIT_ROWS(&u, files, check_file);
     else

@@ -106,7 +106,7 @@ class Kernels(LpoCase):
         with open(os.path.join(self.folder(1), "stdout.log"), encoding="utf-8") as f:
             self.assertEqual(f.read(), "hello world\n")
         self.assertIn("memory", done.stdout)
-        self.assertIn("| 1 | memory |", open(self.path("out", "summary.md"), encoding="utf-8").read())
+        self.assertIn("| 1 | memory (DRAM) |", open(self.path("out", "summary.md"), encoding="utf-8").read())
         classes = {k["kernel"].split("(")[0]: k["class"] for k in self.summary()["kernels"][0]["launches"]}
         self.assertEqual(classes, {"axpy": "memory", "fma_loop": "compute", "square": "latency"})
 

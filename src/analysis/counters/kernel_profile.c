@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/counters/by_kernel.h"
 #include "analysis/limits/counters.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -46,25 +47,23 @@ static struct lpo_measure metric_of(const struct lpo_trace *t, const struct lpo_
 static struct lpo_kernel_profile profile_of(struct lpo_arena *a, const struct lpo_trace *t,
                                             const struct lpo_gpu_op *w)
 {
-    static const char *const compute[] = { "sm__throughput.avg.pct_of_peak_sustained_elapsed",
-                                           NULL };
     static const char *const memory[] = {
         "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", NULL
     };
-    static const char *const dram[] = { "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
-                                        "dram__throughput.avg.pct_of_peak_sustained_elapsed",
-                                        NULL };
     static const char *const rate[] = { "dram__bytes.sum.per_second", NULL };
-    static const char *const warps[] = { "sm__warps_active.avg.pct_of_peak_sustained_active",
-                                         NULL };
     struct lpo_kernel_profile p = {
         .kernel = lpo_arena_name(a, lpo_trace_text(t, w->name), lpo_trace_text_len(t, w->name)),
         .shaped = w->shape != LPO_NONE,
-        .compute_percent = metric_of(t, w, compute),
+        .compute_percent = lpo_counters_kernel_figure(t, w, LPO_FIGURE_SM),
         .memory_percent = metric_of(t, w, memory),
-        .dram_percent = metric_of(t, w, dram),
+        .tensor_percent = lpo_counters_kernel_figure(t, w, LPO_FIGURE_TENSOR),
+        .l1_percent = lpo_counters_kernel_figure(t, w, LPO_FIGURE_L1),
+        .l2_percent = lpo_counters_kernel_figure(t, w, LPO_FIGURE_L2),
+        .dram_percent = lpo_counters_kernel_figure(t, w, LPO_FIGURE_DRAM),
         .dram_bytes_per_second = metric_of(t, w, rate),
-        .occupancy_percent = metric_of(t, w, warps),
+        .occupancy_percent = lpo_counters_kernel_figure(t, w, LPO_FIGURE_OCCUPANCY),
+        .registers = lpo_counters_kernel_figure(t, w, LPO_FIGURE_REGISTERS),
+        .waves = lpo_counters_kernel_figure(t, w, LPO_FIGURE_WAVES),
     };
 
     if (p.shaped) {
@@ -73,6 +72,8 @@ static struct lpo_kernel_profile profile_of(struct lpo_arena *a, const struct lp
     }
     if (!(w->flags & LPO_GPU_OP_NO_LENGTH))
         p.duration_ns = lpo_measure_measured((double)lpo_trace_gpu_op_ns(w));
+    p.level =
+        lpo_counters_memory_level(p.memory_percent, p.l1_percent, p.l2_percent, p.dram_percent);
     p.bound = lpo_counters_bound_of(p.compute_percent, p.memory_percent);
     return p;
 }

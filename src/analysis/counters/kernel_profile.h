@@ -43,7 +43,10 @@ struct lpo_kernel_profile {
     bool shaped;        /* grid and block are known */
     uint32_t grid[3], block[3];
     struct lpo_measure duration_ns;
-    struct lpo_measure compute_percent, memory_percent, dram_percent; /* of peak */
+    struct lpo_measure compute_percent, memory_percent; /* of peak */
+    struct lpo_measure tensor_percent, l1_percent, l2_percent, dram_percent;
+    struct lpo_measure registers, waves;
+    const char *level; /* the busiest part of memory: "L1", "L2", "DRAM"; NULL unknown */
     struct lpo_measure dram_bytes_per_second;
     struct lpo_measure occupancy_percent; /* achieved */
     enum lpo_bound bound;

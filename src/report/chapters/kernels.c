@@ -15,13 +15,21 @@
 enum { KERNELS = 12, RULES = 8 };              /* at least, in a report that is too long */
 enum { REGIONS = 40, KERNELS_OF_REGION = 10 }; /* in kernels.md */
 
+/* What ncu measured in the same run. */
+static const struct lpo_trace *counters_of(const struct lpo_rundir *d)
+{
+    const struct lpo_source *s = lpo_rundir_source_with(d, LPO_ROLE_COUNTERS);
+
+    return s ? s->trace : NULL;
+}
+
 void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s)
 {
     if (!s->analysis->cells->cells.len)
         return;
     lpo_doc_section(doc, "kernels", "Most expensive kernels", 1);
-    lpo_report_add_top_kernels(doc, s->analysis, d->top)->least_rows = KERNELS;
+    lpo_report_add_top_kernels(doc, s->analysis, counters_of(d), d->top)->least_rows = KERNELS;
     lpo_report_ncu_rules(doc, d, 2, RULES, false);
 }
 
@@ -77,7 +85,7 @@ struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct 
     all = lpo_analysis_all(s->analysis);
     lpo_doc_section(doc, "all", "All kernels", 1);
     lpo_doc_paragraph(doc, "From %s, by GPU time.", s->what);
-    lpo_report_add_top_kernels(doc, s->analysis, lpo_budget()->listed_kernels);
+    lpo_report_add_top_kernels(doc, s->analysis, counters_of(d), lpo_budget()->listed_kernels);
     lpo_doc_section(doc, "classes", "Kernel classes", 1);
     lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
     lpo_report_add_classes(doc, s->analysis);

@@ -3,12 +3,14 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "analysis/counters/by_kernel.h"
 #include "region/classes.h"
 #include "region/scope.h"
 #include "region/top_kernels.h"
 #include "report/doc/doc.h"
 #include "report/tables/launch_cells.h"
 #include "report/tables/tables.h"
+#include "util/arena.h"
 #include "util/str.h"
 #include "util/units.h"
 
@@ -24,6 +26,37 @@ static const struct lpo_column kernel_columns[] = {
     { "class", "Class", LPO_CELL_TEXT, NULL },
     { "kernel", "Kernel", LPO_CELL_TEXT, NULL, 0, 60 }, /* last: names are long */
 };
+
+/* Besides, of kernels that ncu measured: in place of the extremes. */
+static const struct lpo_column figure_columns[LPO_KERNEL_FIGURES] = {
+    [LPO_FIGURE_SM] = { "sm_share", "SM", LPO_CELL_PERCENT, NULL },
+    [LPO_FIGURE_TENSOR] = { "tensor_share", "Tensor", LPO_CELL_PERCENT, NULL },
+    [LPO_FIGURE_L1] = { "l1_share", "L1", LPO_CELL_PERCENT, NULL, 2 },
+    [LPO_FIGURE_L2] = { "l2_share", "L2", LPO_CELL_PERCENT, NULL, 1 },
+    [LPO_FIGURE_DRAM] = { "dram_share", "DRAM", LPO_CELL_PERCENT, NULL },
+    [LPO_FIGURE_OCCUPANCY] = { "occupancy_share", "Occupancy", LPO_CELL_PERCENT, NULL },
+    [LPO_FIGURE_REGISTERS] = { "registers", "Regs", LPO_CELL_MEASURE, NULL, 1 },
+    [LPO_FIGURE_WAVES] = { "waves", "Waves", LPO_CELL_MEASURE, NULL, 2 },
+};
+enum { BEFORE_EXTREMES = 4, AFTER_EXTREMES = 6 };
+
+/* What was not collected has no column. */
+static struct lpo_table *measured_table(struct lpo_doc *doc,
+                                        const struct lpo_counters_by_kernel *measured)
+{
+    struct lpo_column *columns =
+        lpo_arena_array(doc->arena, COUNT(kernel_columns) + LPO_KERNEL_FIGURES, sizeof *columns);
+    size_t n = 0;
+
+    for (size_t i = 0; i < BEFORE_EXTREMES; i++)
+        columns[n++] = kernel_columns[i];
+    for (int f = 0; f < LPO_KERNEL_FIGURES; f++)
+        if (measured->has[f])
+            columns[n++] = figure_columns[f];
+    for (size_t i = AFTER_EXTREMES; i < COUNT(kernel_columns); i++)
+        columns[n++] = kernel_columns[i];
+    return lpo_doc_table(doc, "kernels", "", columns, n);
+}
 
 void lpo_report_row_kernel(struct lpo_table *t, const struct lpo_region_cells *cells, uint32_t name)
 {
@@ -52,17 +85,46 @@ static void add_kernel(struct lpo_table *t, const struct lpo_region_cells *cells
     lpo_report_row_kernel(t, cells, name);
 }
 
-struct lpo_table *lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                             size_t most)
+static void add_measured(struct lpo_table *t, const struct lpo_region_cells *cells,
+                         const struct lpo_top_row *row, int64_t total_ns,
+                         const struct lpo_counters_by_kernel *measured)
 {
-    struct lpo_table *t = lpo_doc_table(doc, "kernels", "", kernel_columns, COUNT(kernel_columns));
+    const struct lpo_trace *trace = cells->tree->trace;
+    uint32_t linker = lpo_region_cells_linker(cells, row->name);
+    const struct lpo_kernel_counters *k = lpo_counters_find_kernel(
+        measured, lpo_trace_text(trace, row->name), linker ? lpo_trace_text(trace, linker) : NULL);
+    const struct lpo_sum *s = &row->sum;
+    uint64_t timed = s->launches - s->unknown;
+
+    lpo_doc_row_count(t, s->launches);
+    lpo_report_row_sum_ns(t, s, s->ns, true);
+    lpo_report_row_sum_share(t, s, total_ns, true);
+    lpo_report_row_sum_ns(t, s, timed ? s->ns / (int64_t)timed : 0, true);
+    for (int f = 0; f < LPO_KERNEL_FIGURES; f++)
+        if (measured->has[f])
+            lpo_doc_row_measure(t, k ? k->figure[f] : lpo_measure_unknown());
+    lpo_doc_row_text(t, lpo_region_class_name(lpo_region_cells_class(cells, row->name)));
+    lpo_report_row_kernel(t, cells, row->name);
+}
+
+struct lpo_table *lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                             const struct lpo_trace *counters, size_t most)
+{
+    const struct lpo_counters_by_kernel measured =
+        lpo_counters_by_kernel(doc->arena, counters ? counters : a->trace);
+    struct lpo_table *t =
+        measured.len ? measured_table(doc, &measured)
+                     : lpo_doc_table(doc, "kernels", "", kernel_columns, COUNT(kernel_columns));
     const lpo_top_rows *rows = lpo_analysis_top(a, LPO_KERNEL);
     int64_t total_ns = 0;
 
     for (size_t i = 0; i < rows->len; i++)
         total_ns += rows->at[i].sum.ns;
     for (size_t i = 0; i < rows->len && (!most || i < most); i++)
-        add_kernel(t, a->cells, rows->at[i].name, &rows->at[i].sum, total_ns);
+        if (measured.len)
+            add_measured(t, a->cells, &rows->at[i], total_ns, &measured);
+        else
+            add_kernel(t, a->cells, rows->at[i].name, &rows->at[i].sum, total_ns);
     if (lpo_doc_table_rows(t) < rows->len)
         t->total_rows = rows->len;
     return t;

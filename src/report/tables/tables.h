@@ -74,8 +74,9 @@ void lpo_report_add_coverage(struct lpo_doc *doc, const struct lpo_region_scope 
 /* The next cell: a kernel by its short name, whole for machines. */
 void lpo_report_row_kernel(struct lpo_table *t, const struct lpo_region_cells *cells,
                            uint32_t name);
+/* With what ncu measured of them, in the trace `counters` or, where that is NULL, in this one. */
 struct lpo_table *lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                             size_t most);
+                                             const struct lpo_trace *counters, size_t most);
 /* One sentence: how many kernels there are in all, and their time. */
 void lpo_report_add_total(struct lpo_doc *doc, const struct lpo_analysis *a);
 void lpo_report_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a);
