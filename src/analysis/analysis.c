@@ -8,8 +8,8 @@
 #include "analysis/counters/sampled.h"
 #include "analysis/critical/critical.h"
 #include "analysis/critical_thread.h"
-#include "analysis/findings/findings.h"
 #include "analysis/fusion/fusion.h"
+#include "analysis/ladder/ladder.h"
 #include "analysis/limits/limits.h"
 #include "analysis/memory/memory.h"
 #include "analysis/numbers/numbers.h"
@@ -102,7 +102,7 @@ struct lpo_analysis_memo {
     struct lpo_operators *operators[2];
     struct lpo_critical *critical;
     struct lpo_analysis_critical_thread *critical_thread; /* that computes it; NULL: nobody does */
-    struct lpo_findings *findings;
+    struct lpo_ladders *ladders;
     struct lpo_limits *limits;
     struct lpo_err limits_err;                  /* why there are none */
     bool has_limits;                            /* the two above are filled */
@@ -140,7 +140,7 @@ static void forget_sums(struct lpo_analysis_memo *m)
     memset(m->classes, 0, sizeof m->classes);
     m->has_classes = false;
     OF_SELECTION(DESTROY)
-    lpo_findings_destroy(m->findings);
+    lpo_ladder_destroy(m->ladders);
     lpo_limits_destroy(m->limits);
     destroy_view(&m->unselected);
     destroy_view(&m->selected);
@@ -151,7 +151,7 @@ static void forget_sums(struct lpo_analysis_memo *m)
     m->has_modules = false;
     m->all = m->last = NULL;
     m->scope_rows = 0;
-    m->findings = NULL;
+    m->ladders = NULL;
     m->limits = NULL;
     m->has_limits = false;
     m->limits_err = (struct lpo_err){ 0 };
@@ -425,12 +425,12 @@ const struct lpo_limits *lpo_analysis_limits(const struct lpo_rundir *d, const s
     return m->limits;
 }
 
-const struct lpo_findings *lpo_analysis_findings(const struct lpo_rundir *d,
-                                                 const struct lpo_source *s)
+const struct lpo_ladders *lpo_analysis_ladders(const struct lpo_rundir *d,
+                                               const struct lpo_source *s)
 {
     struct lpo_analysis_memo *m = s->analysis->memo;
 
-    if (!m->findings)
-        m->findings = lpo_findings_create(d, s, s->analysis);
-    return m->findings;
+    if (!m->ladders)
+        m->ladders = lpo_ladder_create(d, s, s->analysis);
+    return m->ladders;
 }

@@ -20,8 +20,8 @@ struct lpo_counters_rules;
 struct lpo_counters_sampled;
 struct lpo_critical;
 struct lpo_err;
-struct lpo_findings;
 struct lpo_fusion;
+struct lpo_ladders;
 struct lpo_limits;
 struct lpo_memory_peaks;
 struct lpo_numbers;
@@ -135,6 +135,6 @@ const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a);
 /* How far the regions of a source are from what the hardware allows; see lpo_limits_of_run(). */
 const struct lpo_limits *lpo_analysis_limits(const struct lpo_rundir *d, const struct lpo_source *s,
                                              struct lpo_err *err);
-/* What costs wall time, and how much of it could be saved. */
-const struct lpo_findings *lpo_analysis_findings(const struct lpo_rundir *d,
-                                                 const struct lpo_source *s);
+/* From the measured time down to the floor, one change at a time. */
+const struct lpo_ladders *lpo_analysis_ladders(const struct lpo_rundir *d,
+                                               const struct lpo_source *s);

@@ -18,9 +18,9 @@ from repo_text import text  # noqa: E402
 class Kinds(unittest.TestCase):
     def setUp(self) -> None:
         self.page = text("docs", "findings.md")
-        code = text("src", "analysis", "findings", "findings.c")
-        self.kinds = re.findall(r'\[LPO_FINDING_\w+\] = "([a-z-]+)"', code)
-        self.cautions = re.findall(r'\[LPO_CAUTION_\w+\] = "([a-z-]+)"', code)
+        code = text("src", "analysis", "ladder", "ladder.c")
+        self.kinds = re.findall(r'\[LPO_RUNG_\w+\] = "([a-z0-9-]+)"', code)
+        self.cautions = re.findall(r'\[LPO_CAUTION_\w+\] = "([a-z0-9-]+)"', code)
 
     def test_every_kind_has_a_paragraph(self) -> None:
         self.assertGreater(len(self.kinds), 10)

@@ -319,8 +319,8 @@ static void add_process(struct lpo_critical *out, const struct critical_input *i
     lpo_vec_push(&out->paths, path);
 }
 
-static struct critical_input input_of(const struct lpo_region_tree *tree,
-                                      const struct critical_rows *rows, uint16_t process)
+struct critical_input lpo_critical_input(const struct lpo_region_tree *tree,
+                                         const struct critical_rows *rows, uint16_t process)
 {
     return (struct critical_input){ tree,
                                     process,
@@ -334,7 +334,7 @@ static struct critical_input input_of(const struct lpo_region_tree *tree,
                                     rows->call_of };
 }
 
-static bool is_too_large(const struct lpo_trace *t)
+bool lpo_critical_is_too_large(const struct lpo_trace *t)
 {
     return t->gpu_ops.len + t->launches.len + t->calls.len >= 1u << CRITICAL_KIND_SHIFT;
 }
@@ -346,11 +346,11 @@ struct lpo_critical *lpo_critical_create(const struct lpo_region_tree *tree,
     struct lpo_critical *out = lpo_xcalloc(1, sizeof *out);
     struct critical_rows rows;
 
-    if (is_too_large(t))
+    if (lpo_critical_is_too_large(t))
         return out;
     lpo_critical_rows_find(&rows, t);
     for (size_t i = 0; i < t->processes.len && out->paths.len < lpo_budget()->scopes; i++) {
-        struct critical_input in = input_of(tree, &rows, (uint16_t)i);
+        struct critical_input in = lpo_critical_input(tree, &rows, (uint16_t)i);
 
         if (in.nops)
             add_process(out, &in, steps);
@@ -370,7 +370,7 @@ struct lpo_critical_simulator *lpo_critical_simulator_create(const struct lpo_re
     struct lpo_critical_simulator *s = lpo_xcalloc(1, sizeof *s);
 
     s->tree = tree;
-    s->too_large = is_too_large(tree->trace);
+    s->too_large = lpo_critical_is_too_large(tree->trace);
     if (!s->too_large)
         lpo_critical_rows_find(&s->rows, tree->trace);
     return s;
@@ -394,7 +394,7 @@ int64_t lpo_critical_shorter(struct lpo_critical_simulator *s, uint16_t process,
 
     if (s->too_large)
         return 0;
-    in = input_of(s->tree, &s->rows, process);
+    in = lpo_critical_input(s->tree, &s->rows, process);
     if (in.nops) {
         struct critical_graph g;
 

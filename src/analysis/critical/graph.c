@@ -269,5 +269,6 @@ void lpo_critical_graph_free(struct critical_graph *g)
 {
     lpo_vec_free(&g->calls);
     lpo_vec_free(&g->ops);
+    lpo_vec_free(&g->marks);
     *g = (struct critical_graph){ 0 };
 }

@@ -34,6 +34,20 @@ bool lpo_critical_waits(const char *name)
     return strstr(name, "Synchronize") != NULL;
 }
 
+static void add_mark(struct critical_graph *g, uint32_t thread, int64_t ns, uint32_t last)
+{
+    lpo_vec_push(&g->marks, (struct critical_mark){ ns, thread });
+    lpo_vec_push(&g->calls,
+                 (struct critical_call){ .row = CRITICAL_MARK | (uint32_t)(g->marks.len - 1),
+                                         .before = last,
+                                         .waits = LPO_NONE });
+}
+
+static bool is_inside(const struct critical_window *w, int64_t ns)
+{
+    return !w->wall_ns || (ns >= w->start_ns && ns < w->start_ns + w->wall_ns);
+}
+
 /* One thread: its launches and its calls that wait, in order of time. A call inside another one (of
  * the driver inside the runtime's) is part of that. */
 static void add_thread(struct critical_graph *g, const struct critical_input *in, uint32_t thread)
@@ -51,11 +65,24 @@ static void add_thread(struct critical_graph *g, const struct critical_input *in
         uint32_t last = g->calls.len > first ? (uint32_t)g->calls.len - 1 : LPO_NONE;
         uint32_t row = launch ? *l++ : CRITICAL_ONLY_WAITS | *w++;
 
+        if (!is_inside(&in->window, launch ? t->launches.at[row].start_ns
+                                           : t->calls.at[row & ~CRITICAL_ONLY_WAITS].start_ns))
+            continue;
+        if (in->window.wall_ns && last == LPO_NONE) {
+            add_mark(g, thread, in->window.start_ns, LPO_NONE);
+            last = (uint32_t)first;
+        }
         if (last != LPO_NONE && !launch &&
             t->calls.at[row & ~CRITICAL_ONLY_WAITS].end_ns <= lpo_critical_times(g, last).end_ns)
             continue;
         lpo_vec_push(&g->calls,
                      (struct critical_call){ .row = row, .before = last, .waits = LPO_NONE });
+    }
+    if (in->window.wall_ns && g->calls.len > first) {
+        uint32_t last = (uint32_t)g->calls.len - 1;
+
+        if (in->window.end_ns[thread] > lpo_critical_times(g, last).end_ns)
+            add_mark(g, thread, in->window.end_ns[thread], last);
     }
 }
 

@@ -23,6 +23,14 @@ struct critical_call {
 };
 
 #define CRITICAL_ONLY_WAITS (1u << 31)
+#define CRITICAL_MARK       (1u << 30) /* neither: a moment of a thread, row of the graph's marks */
+
+/* Begin or end of the window on a thread, so that the host before its first call and after its last
+ * one are in the graph. */
+struct critical_mark {
+    int64_t ns;
+    uint32_t thread;
+};
 
 /* A GPU operation: row i of the graph's op_rows. Edges are numbers of operations and calls of this
  * graph; LPO_NONE: none. */
@@ -40,7 +48,8 @@ struct critical_graph {
     const struct lpo_trace *t;
     LPO_VEC(struct critical_call) calls; /* by thread, then time */
     LPO_VEC(struct critical_op) ops;     /* by start */
-    const uint32_t *op_rows;             /* of gpu_ops; borrowed */
+    LPO_VEC(struct critical_mark) marks;
+    const uint32_t *op_rows; /* of gpu_ops; borrowed */
     int64_t start_ns, end_ns;
     int64_t usual_launch_ns, usual_gap_ns;
     uint64_t recorded_waits, inferred_waits, handovers, without_launch;
@@ -60,6 +69,12 @@ static inline struct critical_span lpo_critical_times(const struct critical_grap
 {
     uint32_t row = g->calls.at[call].row;
 
+    if ((row & (CRITICAL_MARK | CRITICAL_ONLY_WAITS)) == CRITICAL_MARK) {
+        int64_t ns = g->marks.at[row & ~CRITICAL_MARK].ns;
+
+        return (struct critical_span){ ns, ns };
+    }
+
     if (row & CRITICAL_ONLY_WAITS) {
         const struct lpo_api_call *c = &g->t->calls.at[row & ~CRITICAL_ONLY_WAITS];
 
@@ -72,15 +87,18 @@ static inline uint32_t lpo_critical_thread(const struct critical_graph *g, uint3
 {
     uint32_t row = g->calls.at[call].row;
 
-    return row & CRITICAL_ONLY_WAITS ? g->t->calls.at[row & ~CRITICAL_ONLY_WAITS].thread
-                                     : g->t->launches.at[row].thread;
+    if (row & CRITICAL_ONLY_WAITS)
+        return g->t->calls.at[row & ~CRITICAL_ONLY_WAITS].thread;
+    return row & CRITICAL_MARK ? g->marks.at[row & ~CRITICAL_MARK].thread
+                               : g->t->launches.at[row].thread;
 }
 
 /* Row of launches; LPO_NONE: it only waits, or there is no call. */
 static inline uint32_t lpo_critical_launch(const struct critical_graph *g, uint32_t call)
 {
-    return call == LPO_NONE || g->calls.at[call].row & CRITICAL_ONLY_WAITS ? LPO_NONE
-                                                                           : g->calls.at[call].row;
+    uint32_t row = call == LPO_NONE ? LPO_NONE : g->calls.at[call].row;
+
+    return row & (CRITICAL_ONLY_WAITS | CRITICAL_MARK) ? LPO_NONE : row;
 }
 
 /* Rows of one process, by time. */
@@ -93,6 +111,12 @@ struct critical_input {
      * first */
     const struct lpo_group *launches, *waits, *ops, *calls;
     uint32_t *call_of; /* room for one number per launch */
+    /* Only what is in a window; `wall_ns` 0: the whole trace, without marks. `end_ns`: the last
+     * thing that each thread did in it, LPO_NO_TIME where it did nothing. */
+    struct critical_window {
+        int64_t start_ns, wall_ns;
+        const int64_t *end_ns;
+    } window;
 };
 
 /* The same for the whole trace (rows.c). */
@@ -104,6 +128,12 @@ struct critical_rows {
 
 void lpo_critical_rows_find(struct critical_rows *r, const struct lpo_trace *t);
 void lpo_critical_rows_free(struct critical_rows *r);
+
+/* Of one process, the whole trace; borrows `rows`. */
+struct critical_input lpo_critical_input(const struct lpo_region_tree *tree,
+                                         const struct critical_rows *rows, uint16_t process);
+/* Numbers of points would not fit. */
+bool lpo_critical_is_too_large(const struct lpo_trace *t);
 
 /* Is this call one that waits for the GPU? By its name; the device, the stream or the event. */
 bool lpo_critical_waits(const char *name);
@@ -160,6 +190,41 @@ void lpo_critical_order_begin(struct critical_order *o, const struct critical_gr
 /* False: there was no more. */
 bool lpo_critical_order_next(struct critical_order *o, enum critical_point *kind, uint32_t *at);
 void lpo_critical_order_free(struct critical_order *o);
+
+/* --- replay.c --- */
+
+/* What an experiment changes of one point: it is `ns` shorter. */
+enum critical_edit_kind {
+    CRITICAL_EDIT_HOST, /* the host before a call */
+    CRITICAL_EDIT_CALL, /* the call itself */
+    CRITICAL_EDIT_WAIT, /* the call no longer waits for the GPU */
+    CRITICAL_EDIT_OP,   /* a GPU operation; of several experiments the largest counts */
+    CRITICAL_EDIT_LAG,  /* what passes between that operation and the one before it */
+};
+
+struct critical_edit {
+    int64_t ns;
+    uint32_t at; /* call or operation of the graph */
+    uint8_t experiment, kind;
+};
+
+enum { CRITICAL_EXPERIMENTS = 64, CRITICAL_LANES = 12 };
+
+/* A graph in the order in which it is replayed, and the edits of all experiments. */
+struct critical_replay {
+    struct critical_graph *g;
+    LPO_VEC(struct critical_edit) edits; /* in any order until prepared */
+    uint32_t *first;                     /* per call, then per operation: its edits */
+};
+
+void lpo_critical_replay_edit(struct critical_replay *r, enum critical_edit_kind kind, uint32_t at,
+                              unsigned experiment, int64_t ns);
+void lpo_critical_replay_prepare(struct critical_replay *r);
+/* lanes[i] has a bit for each experiment that is made in lane i; out[i]: the end of the graph, less
+ * its beginning. */
+void lpo_critical_replay_run(struct critical_replay *r, const uint64_t *lanes, size_t count,
+                             int64_t *out);
+void lpo_critical_replay_free(struct critical_replay *r);
 
 /* How many names and regions have a saving. */
 enum { CRITICAL_NAMES = 8, CRITICAL_REGIONS = 8 };

@@ -87,11 +87,11 @@ static void digest_device(struct lpo_diff_builder *b, const struct lpo_wall_devi
 
 static void digest_findings(struct lpo_diff_builder *b)
 {
-    const struct lpo_findings *f = lpo_analysis_findings(b->dir, b->source);
+    const struct lpo_ladders *l = lpo_analysis_ladders(b->dir, b->source);
     const struct lpo_trace *t = b->a->trace;
 
-    for (size_t i = 0; f && i < f->all.len; i++) {
-        const struct lpo_finding *x = &f->all.at[i];
+    for (size_t i = 0; l->all.len && i < l->all.at[0].rungs.len; i++) {
+        const struct lpo_rung *x = &l->all.at[0].rungs.at[i];
         uint32_t row = x->node == LPO_NONE ? LPO_NONE : b->region_of[x->node];
         struct lpo_diff_finding out = { .kind = x->kind, .where = "", .call = "" };
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "analysis/diff/sample.h"
-#include "analysis/findings/findings.h"
+#include "analysis/ladder/ladder.h"
 #include "analysis/wall/wall.h"
 #include "region/classes.h"
 #include "util/auto.h"
@@ -106,7 +106,7 @@ struct lpo_diff_figure {
 };
 
 struct lpo_diff_finding {
-    enum lpo_finding_kind kind;
+    enum lpo_rung_kind kind;
     const char *where; /* folded path of the region; "": no single one */
     const char *call;  /* "": none */
     int64_t saving_ns;

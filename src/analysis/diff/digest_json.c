@@ -142,7 +142,7 @@ static void write_rest(struct lpo_json_writer *w, const struct lpo_diff_digest *
     lpo_jw_array(w, "findings");
     for (size_t i = 0; i < d->findings.len; i++) {
         lpo_jw_object(w, NULL);
-        lpo_jw_text(w, "id", lpo_findings_id(d->findings.at[i].kind));
+        lpo_jw_text(w, "id", lpo_ladder_id(d->findings.at[i].kind));
         lpo_jw_text(w, "where", d->findings.at[i].where);
         lpo_jw_text(w, "call", d->findings.at[i].call);
         lpo_jw_int(w, "saving_ns", d->findings.at[i].saving_ns);
@@ -370,16 +370,16 @@ static void read_rest(struct lpo_diff_digest *d, const struct lpo_json *root)
     }
     LPO_JSON_EACH(v, lpo_json_get(root, "findings"))
     {
-        struct lpo_diff_finding f = { .kind = LPO_FINDING_KINDS,
+        struct lpo_diff_finding f = { .kind = LPO_RUNG_KINDS,
                                       .where = text_at(d->arena, v, "where"),
                                       .call = text_at(d->arena, v, "call"),
                                       .saving_ns = ns_at(v, "saving_ns", 0) };
         const char *id = lpo_json_text(lpo_json_get(v, "id"), "");
 
-        for (int k = 0; k < LPO_FINDING_KINDS; k++)
-            if (strcmp(lpo_findings_id((enum lpo_finding_kind)k), id) == 0)
-                f.kind = (enum lpo_finding_kind)k;
-        if (f.kind != LPO_FINDING_KINDS) /* a newer lpo may know more */
+        for (int k = 0; k < LPO_RUNG_KINDS; k++)
+            if (strcmp(lpo_ladder_id((enum lpo_rung_kind)k), id) == 0)
+                f.kind = (enum lpo_rung_kind)k;
+        if (f.kind != LPO_RUNG_KINDS) /* a newer lpo may know more */
             lpo_vec_push(&d->findings, f);
     }
 }

@@ -108,6 +108,6 @@ void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
         for (size_t i = 0; i < ids.len; i++)
             if (ids.at[i].kind != LPO_SCOPE_ALL)
                 add_scope(doc, d, s, ids.at[i]);
-    lpo_report_add_first_calls(doc, d, s);
+    lpo_report_add_first_calls(doc, s);
     lpo_vec_free(&ids);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/diff/diff.h"
-#include "analysis/findings/findings.h"
+#include "analysis/ladder/ladder.h"
 #include "report/diff/diff.h"
 #include "report/doc/doc.h"
 
@@ -240,7 +240,7 @@ static void put_findings(struct lpo_record *to, const struct lpo_diff *d)
         const struct lpo_diff_finding *any = f->side[f->side[LPO_DIFF_B] ? 1 : 0];
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_text(r, "id", lpo_findings_id(any->kind));
+        lpo_doc_put_text(r, "id", lpo_ladder_id(any->kind));
         lpo_doc_put_text(r, "where", any->where);
         lpo_doc_put_text(r, "call", *any->call ? any->call : NULL);
         lpo_doc_put_text(r, "kind",

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/diff/diff.h"
-#include "analysis/findings/findings.h"
+#include "analysis/ladder/ladder.h"
 #include "report/diff/diff.h"
 #include "report/doc/doc.h"
 #include "util/arena.h"
@@ -96,7 +96,7 @@ static void findings(struct lpo_doc *doc, const struct lpo_diff *d)
             lpo_doc_section(doc, "findings", "Findings that are new or gone", 1);
         lpo_units_add_duration(&saving, any->saving_ns);
         lpo_doc_paragraph(doc, "- %s: %s%s%s%s%s, %s", f->side[LPO_DIFF_B] ? "new" : "gone",
-                          lpo_findings_id(any->kind), *any->where ? " in " : "", any->where,
+                          lpo_ladder_id(any->kind), *any->where ? " in " : "", any->where,
                           *any->call ? ", " : "", any->call, saving.at);
     }
 }

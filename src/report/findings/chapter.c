@@ -1,83 +1,279 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The findings at the head of a report, and as records. */
+/* The ladder at the head of a report, after a command, and as records. */
 #include <stdint.h>
+#include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/findings/findings.h"
+#include "analysis/counters/kernel_profile.h"
+#include "analysis/ladder/ladder.h"
+#include "analysis/phases/phases.h"
+#include "analysis/wall/steady.h"
+#include "region/cells.h"
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"
 #include "report/stage_results.h"
 #include "report/trace_notes.h"
 #include "report/trace_records.h"
+#include "report/traced_facts.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
+#include "util/arena.h"
 #include "util/str.h"
+#include "util/units.h"
 
-enum { LINES = 3 };
+enum { LINES = 2, BAR = 40 /* characters */ };
 
-static void add_finding(struct lpo_doc *doc, const struct lpo_finding_words *w,
-                        const struct lpo_finding *f, size_t number)
+static const char *duration(const struct lpo_ladder_words *w, int64_t ns)
+{
+    LPO_STR s = { 0 };
+
+    lpo_units_add_duration(&s, ns);
+    return lpo_arena_strdup(w->arena, lpo_str_text(&s));
+}
+
+static const char *percent(const struct lpo_ladder_words *w, int64_t part, int64_t whole)
+{
+    LPO_STR s = { 0 };
+
+    lpo_units_add_percent(&s, whole > 0 ? 100 * (double)part / (double)whole : 0);
+    return lpo_arena_strdup(w->arena, lpo_str_text(&s));
+}
+
+static const char *const floor_bases[] = {
+    [LPO_FLOOR_NONE] = "not known",
+    [LPO_FLOOR_MODEL] = "what the model must compute and move",
+    [LPO_FLOOR_OPERATORS] = "what the operators need at the hardware's rates",
+    [LPO_FLOOR_GPU] = "the GPU's own work as it is",
+};
+
+/* --- what is said of the whole --- */
+
+const char *lpo_report_ladder_verdict(const struct lpo_ladder_words *w)
+{
+    const struct lpo_ladder *l = w->ladder;
+    LPO_STR s = { 0 };
+
+    if (!l)
+        return NULL;
+    lpo_str_addf(&s, "Of %s", duration(w, l->window.wall_ns));
+    if (l->window.basis == LPO_WINDOW_STEPS)
+        lpo_str_addf(&s, " (%llu step%s)", (unsigned long long)l->window.steps,
+                     l->window.steps == 1 ? "" : "s");
+    lpo_str_addf(&s, ", the GPU computed for %s", percent(w, l->compute_ns, l->window.wall_ns));
+    if (l->communication_ns > 0)
+        lpo_str_addf(&s, ", communicated alone for %s",
+                     percent(w, l->communication_ns, l->window.wall_ns));
+    if (l->copy_ns > l->window.wall_ns / 100)
+        lpo_str_addf(&s, ", copied alone for %s", percent(w, l->copy_ns, l->window.wall_ns));
+    lpo_str_addf(&s, " and was idle for %s.",
+                 percent(w, l->window.wall_ns - l->compute_ns - l->communication_ns - l->copy_ns,
+                         l->window.wall_ns));
+    if (l->window.before_gpu_ns > l->window.wall_ns / 20)
+        lpo_str_addf(&s, " The first %s pass before the GPU begins.",
+                     duration(w, l->window.before_gpu_ns));
+    return lpo_arena_strdup(w->arena, lpo_str_text(&s));
+}
+
+/* Nothing large is left: what takes the time then. */
+static const char *healthy(const struct lpo_ladder_words *w)
+{
+    const struct lpo_wall_steady *steady = lpo_analysis_steady(w->s->analysis);
+    LPO_STR s = { 0 };
+    int64_t ns = 0;
+
+    lpo_str_addf(&s,
+                 "Nothing large is left: no change that this trace shows would save 1 %% of it. "
+                 "The floor is %s, %s.",
+                 duration(w, w->ladder->floor_ns), floor_bases[w->ladder->floor_basis]);
+    for (size_t i = 0; i < steady->top.len && i < 2; i++) {
+        lpo_str_addf(&s, "%s%.120s", i ? " and " : " Most of its time is in ",
+                     lpo_region_cells_shown_name(w->s->analysis->cells, steady->top.at[i].name));
+        ns += steady->top.at[i].sum.ns;
+    }
+    if (steady->top.len)
+        lpo_str_addf(&s, " (%s of the kernels' time).", percent(w, ns, steady->kernel_ns));
+    return lpo_arena_strdup(w->arena, lpo_str_text(&s));
+}
+
+/* Of kernels that ncu measured alone: the longest, and what holds it back. */
+static const char *longest_kernel(const struct lpo_ladder_words *w)
+{
+    static const char *const bounds[] = {
+        [LPO_BOUND_LATENCY] = "it keeps neither SMs nor memory busy, so it waits",
+        [LPO_BOUND_BALANCED] = "it is limited by computing and memory alike",
+        [LPO_BOUND_MEMORY] = "it is limited by memory",
+        [LPO_BOUND_COMPUTE] = "it is limited by computing",
+    };
+    const struct lpo_wall_steady *steady = lpo_analysis_steady(w->s->analysis);
+    const struct lpo_top_row *top = steady->top.len ? &steady->top.at[0] : NULL;
+    const struct lpo_kernel_profiles all =
+        lpo_counters_kernel_profiles(w->arena, w->s->analysis->trace);
+    const char *kernel = top ? lpo_trace_text(w->s->analysis->trace, top->name) : NULL;
+    const struct lpo_kernel_profile *p = NULL;
+    LPO_STR s = { 0 };
+
+    if (!top || top->sum.ns <= 0)
+        return NULL;
+    for (size_t i = 0; i < all.len; i++)
+        if (all.at[i].bound != LPO_BOUND_UNKNOWN && lpo_streq(all.at[i].kernel, kernel) &&
+            lpo_measure_known(all.at[i].duration_ns) &&
+            (!p || all.at[i].duration_ns.value > p->duration_ns.value))
+            p = &all.at[i];
+    lpo_str_addf(&s, "Look first at the kernel %.200s: it takes %s of the time of all kernels (%s)",
+                 lpo_region_cells_shown_name(w->s->analysis->cells, top->name),
+                 percent(w, (int64_t)(1000 * top->share), 1000), duration(w, top->sum.ns));
+    if (p)
+        lpo_str_addf(&s, "; %s (the SMs at %.1f %%, the memory at %.1f %% of their peaks)",
+                     bounds[p->bound], p->compute_percent.value, p->memory_percent.value);
+    lpo_str_add(&s, ".");
+    return lpo_arena_strdup(w->arena, lpo_str_text(&s));
+}
+
+const char *lpo_report_ladder_rest(const struct lpo_ladder_words *w)
+{
+    const struct lpo_trace *t = w->s->analysis->trace;
+    const char *kernel;
+
+    if (w->ladder && w->ladder->rungs.len)
+        return "Every saving that was found is smaller than the difference between repeats.";
+    if (w->ladder)
+        return healthy(w);
+    kernel = longest_kernel(w);
+    if (lpo_report_is_replay(t))
+        return lpo_arena_printf(
+            w->arena,
+            "%s%sNsight Compute runs each kernel alone and repeats it, so the wall time of "
+            "the program is not known: a trace of nsys, of the PyTorch profiler or of lpo "
+            "run shows it.",
+            kernel ? kernel : "", kernel ? " " : "");
+    if (t->summaries.len)
+        return lpo_arena_printf(
+            w->arena,
+            "%s%sThe file holds sums, and not when each kernel ran, so what could be saved "
+            "of the wall time is not known: the recording itself shows it (nsys export "
+            "--type sqlite).",
+            kernel ? kernel : "", kernel ? " " : "");
+    return t->gpu_ops.len
+               ? "When GPU operations ran was not recorded, so what could be saved of the "
+                 "wall time is not known."
+               : "No GPU operation was recorded, so what a GPU could save is not known.";
+}
+
+static const struct lpo_column picture_columns[] = {
+    { "rung", "Change", LPO_CELL_TEXT, NULL },
+    { "saving_ns", "Saves", LPO_CELL_NS, NULL },
+    { "after_ns", "Then it takes", LPO_CELL_NS, NULL },
+    { "bar", "", LPO_CELL_TEXT, NULL },
+};
+
+static void add_bar(struct lpo_table *t, const struct lpo_ladder_words *w, const char *label,
+                    int64_t saving_ns, int64_t ns)
+{
+    int64_t whole = w->ladder->wall_ns;
+    int n = whole > 0 ? (int)((double)BAR * (double)ns / (double)whole + 0.5) : 0;
+    LPO_STR bar = { 0 };
+
+    for (int i = 0; i < n; i++)
+        lpo_str_add(&bar, "█");
+    lpo_doc_row_text(t, label);
+    if (saving_ns)
+        lpo_doc_row_ns(t, saving_ns);
+    else
+        lpo_doc_row_unknown(t);
+    lpo_doc_row_ns(t, ns);
+    lpo_doc_row_text(t, lpo_str_text(&bar));
+}
+
+void lpo_report_add_ladder(struct lpo_doc *doc, const struct lpo_ladder_words *w)
+{
+    struct lpo_table *t;
+
+    if (!w->ladder || !w->ladder->rungs.len)
+        return;
+    t = lpo_doc_table(doc, "ladder", "", picture_columns,
+                      sizeof picture_columns / sizeof *picture_columns);
+    add_bar(t, w, "today", 0, w->ladder->wall_ns);
+    for (size_t i = 0; i < w->ladder->rungs.len; i++)
+        if (lpo_report_rung_counts(w, &w->ladder->rungs.at[i]))
+            add_bar(t, w,
+                    lpo_arena_printf(w->arena, "%zu. %s", i + 1,
+                                     lpo_report_rung_title(w, &w->ladder->rungs.at[i])),
+                    w->ladder->rungs.at[i].saving_ns, w->ladder->rungs.at[i].after_ns);
+    if (w->ladder->floor_ns > 0)
+        add_bar(t, w, lpo_arena_printf(w->arena, "floor: %s", floor_bases[w->ladder->floor_basis]),
+                0, w->ladder->floor_ns);
+}
+
+/* --- rungs --- */
+
+const struct lpo_rung *lpo_report_rung_at(const struct lpo_ladder_words *w, size_t i)
+{
+    if (w->ladder)
+        return i < w->ladder->rungs.len ? &w->ladder->rungs.at[i] : NULL;
+    return i < w->all->other.len ? &w->all->other.at[i] : NULL;
+}
+
+static void add_rung(struct lpo_doc *doc, const struct lpo_ladder_words *w,
+                     const struct lpo_rung *r, size_t number)
 {
     LPO_STR evidence = { 0 };
-    struct lpo_finding_fact fact;
 
-    for (size_t i = 0; lpo_report_finding_evidence(w, f, i, &fact); i++)
-        lpo_str_addf(&evidence, "%s%s", i ? ", " : "", fact.text);
-    lpo_doc_paragraph(doc, "%zu. %s (%s): %s could be saved. Evidence: %s. %s", number,
-                      lpo_report_finding_title(w, f), lpo_report_finding_where(w, f),
-                      lpo_report_finding_saving(w, f), lpo_str_text(&evidence),
-                      lpo_report_finding_advice(w, f));
+    for (size_t i = 0; i < r->nevidence; i++) {
+        const char *text = lpo_report_rung_fact(w, &r->evidence[i]);
+
+        if (text)
+            lpo_str_addf(&evidence, " %s", text);
+    }
+    if (w->ladder || r->bytes)
+        lpo_doc_paragraph(doc, "%zu. %s (%s): %s could be saved.%s %s", number,
+                          lpo_report_rung_title(w, r), lpo_report_rung_where(w, r),
+                          lpo_report_rung_saving(w, r), lpo_str_text(&evidence),
+                          lpo_report_rung_advice(w, r));
+    else
+        lpo_doc_paragraph(doc, "%zu. %s.%s %s", number, lpo_report_rung_title(w, r),
+                          lpo_str_text(&evidence), lpo_report_rung_advice(w, r));
 }
 
 void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d,
                                  const struct lpo_source *s, size_t most)
 {
-    const struct lpo_findings *found = lpo_analysis_findings(d, s);
-    struct lpo_finding_words w = { doc->arena, s, found };
-    const char *verdict = lpo_report_finding_verdict(&w), *remarks[LPO_FINDING_REMARKS];
-    const char *begin = lpo_report_finding_begin(&w);
-    size_t shown = 0, nremarks = lpo_report_finding_remarks(&w, remarks);
+    struct lpo_ladder_words w = lpo_report_ladder_words(doc->arena, d, s);
+    const char *verdict = lpo_report_ladder_verdict(&w);
+    const struct lpo_rung *r;
+    size_t shown = 0;
 
     lpo_doc_section(doc, "findings", "What to do first", 1);
-    for (size_t i = 0; i < found->cautions.len; i++) /* before what they make less sure */
+    for (size_t i = 0; i < w.all->cautions.len; i++) /* before what they make less sure */
         lpo_doc_note(doc, LPO_NOTE_WARNING, "%s",
-                     lpo_report_finding_caution(&w, &found->cautions.at[i]));
+                     lpo_report_ladder_caution(&w, &w.all->cautions.at[i]));
     if (verdict)
         lpo_doc_paragraph(doc, "%s", verdict);
-    for (size_t i = 0; i < found->all.len && shown < most; i++)
-        if (lpo_findings_above_noise(found, &found->all.at[i]))
-            add_finding(doc, &w, &found->all.at[i], ++shown);
-    if (begin)
-        lpo_doc_paragraph(doc, "%s", begin);
-    if (!shown)
-        lpo_doc_paragraph(doc, "%s", lpo_report_finding_none(s, found));
-    for (size_t i = 0; i < nremarks; i++)
-        lpo_doc_paragraph(doc, "%s", remarks[i]);
+    lpo_report_add_ladder(doc, &w);
+    for (size_t i = 0; (r = lpo_report_rung_at(&w, i)) && shown < most; i++)
+        if (lpo_report_rung_counts(&w, r))
+            add_rung(doc, &w, r, ++shown);
+    if (!shown || !w.ladder)
+        lpo_doc_paragraph(doc, "%s", lpo_report_ladder_rest(&w));
 }
 
 void lpo_report_findings_lines(struct lpo_arena *arena, const struct lpo_rundir *d,
                                const struct lpo_source *s, struct lpo_str *out)
 {
-    const struct lpo_findings *found = lpo_analysis_findings(d, s);
-    struct lpo_finding_words w = { arena, s, found };
-    const char *verdict = lpo_report_finding_verdict(&w);
+    struct lpo_ladder_words w = lpo_report_ladder_words(arena, d, s);
+    const char *verdict = lpo_report_ladder_verdict(&w);
+    const struct lpo_rung *r;
     size_t shown = 0;
 
-    if (!verdict)
-        return;
-    for (size_t i = 0; i < found->cautions.len; i++)
-        lpo_str_addf(out, "Take care: %s\n",
-                     lpo_report_finding_caution(&w, &found->cautions.at[i]));
-    lpo_str_addf(out, "%s\n", verdict);
-    for (size_t i = 0; i < found->all.len && shown < LINES; i++) {
-        const struct lpo_finding *f = &found->all.at[i];
-
-        if (lpo_findings_above_noise(found, f))
-            lpo_str_addf(out, "%zu. %s: %s\n", ++shown, lpo_report_finding_title(&w, f),
-                         lpo_report_finding_saving(&w, f));
-    }
+    for (size_t i = 0; i < w.all->cautions.len; i++)
+        lpo_str_addf(out, "Take care: %s\n", lpo_report_ladder_caution(&w, &w.all->cautions.at[i]));
+    if (verdict)
+        lpo_str_addf(out, "%s\n", verdict);
+    for (size_t i = 0; (r = lpo_report_rung_at(&w, i)) && shown < LINES; i++)
+        if (lpo_report_rung_counts(&w, r))
+            lpo_str_addf(out, "%zu. %s: %s\n", ++shown, lpo_report_rung_title(&w, r),
+                         lpo_report_rung_saving(&w, r));
     if (!shown)
-        lpo_str_addf(out, "%s\n", lpo_report_finding_none(s, found));
+        lpo_str_addf(out, "%s\n", lpo_report_ladder_rest(&w));
 }
 
 static void add_warning(void *doc, bool warning, const char *text)
@@ -100,79 +296,133 @@ struct lpo_doc *lpo_report_findings_doc(const struct lpo_rundir *d, const struct
     return doc;
 }
 
-static void put_evidence(struct lpo_record *to, const struct lpo_finding_words *w,
-                         const struct lpo_finding *f)
+/* --- records --- */
+
+static void put_evidence(struct lpo_record *to, const struct lpo_ladder_words *w,
+                         const struct lpo_rung *r)
 {
     struct lpo_record *list = lpo_doc_put_list(to, "evidence");
-    struct lpo_finding_fact fact;
 
-    for (size_t i = 0; lpo_report_finding_evidence(w, f, i, &fact); i++) {
-        struct lpo_record *r = lpo_doc_put_record(list, NULL);
+    for (size_t i = 0; i < r->nevidence; i++) {
+        const char *text = lpo_report_rung_fact(w, &r->evidence[i]);
 
-        lpo_doc_put_text(r, "text", fact.text);
-        lpo_doc_put_real(r, "value", fact.value);
-        if (fact.unit)
-            lpo_doc_put_text(r, "unit", fact.unit);
-        else
-            lpo_doc_put_null(r, "unit");
+        if (text) {
+            struct lpo_record *e = lpo_doc_put_record(list, NULL);
+
+            lpo_doc_put_text(e, "text", text);
+            lpo_doc_put_real(e, "value", r->evidence[i].value[0]);
+            lpo_doc_put_null(e, "unit");
+        }
     }
 }
 
-static void put_devices(struct lpo_record *to, const struct lpo_finding_words *w,
-                        const struct lpo_finding *f)
+/* The members that a rung and a finding share. */
+static void put_rung(struct lpo_record *to, const struct lpo_ladder_words *w,
+                     const struct lpo_rung *r, bool rung)
 {
-    const struct lpo_trace *t = w->s->analysis->trace;
-    struct lpo_record *list = lpo_doc_put_list(to, "other_devices");
+    lpo_doc_put_text(to, "id", lpo_ladder_id(r->kind));
+    lpo_doc_put_text(to, "title", lpo_report_rung_title(w, r));
+    lpo_doc_put_text(to, "where", lpo_report_rung_where(w, r));
+    lpo_doc_put_text(
+        to, "device",
+        r->device < w->s->analysis->trace->devices.len
+            ? lpo_report_device_scope(to->arena, &w->s->analysis->trace->devices.at[r->device])
+            : "");
+    if (w->ladder || r->saving_ns)
+        lpo_doc_put_int(to, "saving_ns", r->saving_ns);
+    else
+        lpo_doc_put_null(to, "saving_ns");
+    if (w->ladder)
+        lpo_doc_put_real(to, "share", (double)r->saving_ns / (double)w->ladder->wall_ns);
+    else
+        lpo_doc_put_null(to, "share");
+    if (rung) {
+        lpo_doc_put_int(to, "alone_ns", r->alone_ns);
+        lpo_doc_put_int(to, "after_ns", r->after_ns);
+    }
+    lpo_doc_put_text(to, "basis", lpo_ladder_basis_name(r->basis));
+    put_evidence(to, w, r);
+    lpo_doc_put_text(to, "advice", lpo_report_rung_advice(w, r));
+    if (r->bytes)
+        lpo_doc_put_int(to, "saving_bytes", r->bytes);
+    if (!lpo_report_rung_counts(w, r))
+        lpo_doc_put_flag(to, "within_noise", true);
+}
 
-    for (size_t i = 0; i < f->others.len; i++) {
+static void put_ladder(struct lpo_record *to, const struct lpo_ladder_words *w)
+{
+    const struct lpo_ladder *l = w->ladder;
+    struct lpo_record *list;
+
+    lpo_doc_put_int(to, "window_ns", l->wall_ns);
+    lpo_doc_put_int(to, "unexplained_ns", l->unexplained_ns);
+    list = lpo_doc_put_list(to, "rungs");
+    for (size_t i = 0; i < l->rungs.len; i++)
+        put_rung(lpo_doc_put_record(list, NULL), w, &l->rungs.at[i], true);
+    if (l->floor_ns > 0)
+        lpo_doc_put_int(to, "floor_ns", l->floor_ns);
+    else
+        lpo_doc_put_null(to, "floor_ns");
+    lpo_doc_put_text(to, "floor_basis", floor_bases[l->floor_basis]);
+}
+
+static void put_window(struct lpo_record *to, const struct lpo_ladder *l)
+{
+    lpo_doc_put_int(to, "start_ns", l->window.start_ns);
+    lpo_doc_put_int(to, "wall_ns", l->window.wall_ns);
+    lpo_doc_put_int(to, "steps", (int64_t)l->window.steps);
+    lpo_doc_put_text(to, "basis", l->window.basis == LPO_WINDOW_STEPS ? "steps" : "events");
+    lpo_doc_put_int(to, "before_gpu_ns", l->window.before_gpu_ns);
+    lpo_doc_put_int(to, "after_gpu_ns", l->window.after_gpu_ns);
+}
+
+static void put_others(struct lpo_record *to, struct lpo_ladder_words w)
+{
+    struct lpo_record *list = lpo_doc_put_list(to, "ladders");
+    const struct lpo_trace *t = w.s->analysis->trace;
+
+    for (size_t i = 1; i < w.all->all.len; i++) {
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_text(
-            r, "device",
-            lpo_report_device_scope(to->arena, &t->devices.at[f->others.at[i].device]));
-        lpo_doc_put_int(r, "saving_ns", f->others.at[i].saving_ns);
+        w.ladder = &w.all->all.at[i];
+        lpo_doc_put_int(r, "process", t->processes.at[w.ladder->process].pid);
+        lpo_doc_put_int(r, "rank", t->processes.at[w.ladder->process].rank);
+        put_window(lpo_doc_put_record(r, "window"), w.ladder);
+        put_ladder(r, &w);
     }
 }
 
 void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
                              const struct lpo_source *s)
 {
-    const struct lpo_findings *found = lpo_analysis_findings(d, s);
-    struct lpo_finding_words w = { to->arena, s, found };
-    const char *verdict = lpo_report_finding_verdict(&w), *remarks[LPO_FINDING_REMARKS];
-    size_t nremarks = lpo_report_finding_remarks(&w, remarks);
+    struct lpo_ladder_words w = lpo_report_ladder_words(to->arena, d, s);
+    const char *verdict = lpo_report_ladder_verdict(&w);
+    const struct lpo_rung *r;
     struct lpo_record *list;
 
     if (verdict)
         lpo_doc_put_text(to, "verdict", verdict);
     else
         lpo_doc_put_null(to, "verdict");
+    if (w.ladder) {
+        put_window(lpo_doc_put_record(to, "window"), w.ladder);
+        put_ladder(lpo_doc_put_record(to, "ladder"), &w);
+    } else {
+        lpo_doc_put_null(to, "window");
+        lpo_doc_put_null(to, "ladder");
+    }
+    put_others(to, w);
     list = lpo_doc_put_list(to, "cautions");
-    for (size_t i = 0; i < found->cautions.len; i++) {
-        struct lpo_record *r = lpo_doc_put_record(list, NULL);
+    for (size_t i = 0; i < w.all->cautions.len; i++) {
+        struct lpo_record *c = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_text(r, "id", lpo_findings_caution_id(found->cautions.at[i].kind));
-        lpo_doc_put_text(r, "title", lpo_report_finding_caution(&w, &found->cautions.at[i]));
+        lpo_doc_put_text(c, "id", lpo_ladder_caution_id(w.all->cautions.at[i].kind));
+        lpo_doc_put_text(c, "title", lpo_report_ladder_caution(&w, &w.all->cautions.at[i]));
     }
     list = lpo_doc_put_list(to, "findings");
-    for (size_t i = 0; i < found->all.len; i++) {
-        const struct lpo_finding *f = &found->all.at[i];
-        struct lpo_record *r = lpo_doc_put_record(list, NULL);
-
-        lpo_doc_put_text(r, "id", lpo_findings_id(f->kind));
-        lpo_doc_put_text(r, "title", lpo_report_finding_title(&w, f));
-        lpo_doc_put_text(r, "where", lpo_report_finding_where(&w, f));
-        lpo_doc_put_text(r, "device", lpo_report_finding_device(&w));
-        put_devices(r, &w, f);
-        lpo_doc_put_int(r, "saving_ns", f->saving_ns);
-        lpo_doc_put_real(r, "share", (double)f->saving_ns / (double)found->span_ns);
-        lpo_doc_put_text(r, "basis", f->estimated ? "estimated" : "measured");
-        put_evidence(r, &w, f);
-        lpo_doc_put_text(r, "advice", lpo_report_finding_advice(&w, f));
-        if (!lpo_findings_above_noise(found, f))
-            lpo_doc_put_flag(r, "within_noise", true);
-    }
+    for (size_t i = 0; (r = lpo_report_rung_at(&w, i)); i++)
+        put_rung(lpo_doc_put_record(list, NULL), &w, r, false);
     list = lpo_doc_put_list(to, "remarks");
-    for (size_t i = 0; i < nremarks; i++)
-        lpo_doc_put_text(list, NULL, remarks[i]);
+    if (!lpo_report_rung_at(&w, 0) || !w.ladder)
+        lpo_doc_put_text(list, NULL, lpo_report_ladder_rest(&w));
 }

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 struct lpo_doc;
-struct lpo_findings;
 struct lpo_fold_row;
 struct lpo_region_fold;
 struct lpo_region_scope;
@@ -24,7 +23,6 @@ struct lpo_summary_page {
     const struct lpo_source *s;
     const struct lpo_wall_steady *steady; /* loading and warm-up are left out: they happen once */
     const struct lpo_region_scope *all;
-    const struct lpo_findings *findings;
     struct lpo_region_fold *fold;
     const struct lpo_wall_device *wall; /* of the GPU with the longest span, steady; NULL: none.
                                            Times of several GPUs are never added */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What lpo says about the time: the longest gaps, and the findings. */
 #include "analysis/analysis.h"
-#include "analysis/findings/findings.h"
+#include "analysis/ladder/ladder.h"
 #include "analysis/wall/wall.h"
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"
@@ -36,38 +36,35 @@ void lpo_timeline_add_gaps(struct lpo_timeline *b)
     }
 }
 
-static void annotate(struct lpo_timeline *b, const struct lpo_finding_words *words,
-                     const struct lpo_finding *f)
+static void annotate(struct lpo_timeline *b, const struct lpo_ladder_words *words,
+                     const struct lpo_rung *r)
 {
-    struct lpo_finding_fact fact;
-
-    lpo_doc_figure_note(b->f, "where", lpo_report_finding_where(words, f));
-    lpo_doc_figure_note(b->f, "could be saved", lpo_report_finding_saving(words, f));
-    lpo_doc_figure_note(b->f, "advice", lpo_report_finding_advice(words, f));
-    for (size_t i = 0; lpo_report_finding_evidence(words, f, i, &fact); i++)
+    lpo_doc_figure_note(b->f, "where", lpo_report_rung_where(words, r));
+    lpo_doc_figure_note(b->f, "could be saved", lpo_report_rung_saving(words, r));
+    lpo_doc_figure_note(b->f, "advice", lpo_report_rung_advice(words, r));
+    for (size_t i = 0; i < r->nevidence; i++)
         lpo_doc_figure_note(b->f, lpo_arena_printf(b->doc->arena, "evidence %zu", i + 1),
-                            fact.text);
+                            lpo_report_rung_fact(words, &r->evidence[i]));
 }
 
-/* A finding is about the whole span of its device: spans of one length lie under each other. */
+/* Each rung takes the place of what it would save, the first one at the end of the window. */
 void lpo_timeline_add_findings(struct lpo_timeline *b, const struct lpo_rundir *d,
                                const struct lpo_source *s)
 {
-    const struct lpo_findings *found = lpo_analysis_findings(d, s);
-    const struct lpo_wall *w = lpo_analysis_wall(b->a);
-    struct lpo_finding_words words = { b->doc->arena, s, found };
+    struct lpo_ladder_words words = lpo_report_ladder_words(b->doc->arena, d, s);
+    const struct lpo_ladder *l = words.ladder;
     uint32_t lane = LPO_NONE;
 
-    for (size_t i = 0; w && w->devices.len && i < found->all.len; i++) {
-        const struct lpo_finding *f = &found->all.at[i];
+    for (size_t i = 0; l && i < l->rungs.len; i++) {
+        const struct lpo_rung *r = &l->rungs.at[i];
+        int64_t from = l->window.start_ns + r->after_ns - b->zero_ns;
 
-        if (!lpo_findings_above_noise(found, f))
+        if (!lpo_report_rung_counts(&words, r))
             continue;
         if (lane == LPO_NONE)
             lane = lpo_doc_figure_lane(b->f, "findings of lpo", "largest saving first");
-        lpo_doc_figure_span(b->f, lane, lpo_report_finding_title(&words, f),
-                            w->devices.at[0].start_ns - b->zero_ns,
-                            w->devices.at[0].start_ns + w->devices.at[0].span_ns - b->zero_ns);
-        annotate(b, &words, f);
+        lpo_doc_figure_span(b->f, lane, lpo_report_rung_title(&words, r), from,
+                            from + r->saving_ns);
+        annotate(b, &words, r);
     }
 }

@@ -194,6 +194,13 @@ static void add_collective(struct lpo_kineto_build *b, const struct kineto_event
                  });
 }
 
+/* A launch and what it launched have one number: where ROCm writes no correlation, the external id,
+ * which is also that of the arrow between them. */
+static int64_t join_of(const struct kineto_event *e)
+{
+    return e->correlation != LPO_NO_TIME ? e->correlation : e->external;
+}
+
 static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e, int64_t end_ns)
 {
     struct lpo_gpu_op w = { .start_ns = e->start_ns,
@@ -222,8 +229,8 @@ static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e,
         w.flags |= LPO_GPU_OP_NO_LENGTH;
     if (e->graph_id != LPO_NO_TIME && e->graph_id != 0)
         w.flags |= LPO_GPU_OP_GRAPH;
-    if (e->correlation != LPO_NO_TIME && !(b->t->skip & LPO_SKIP_LAUNCHES))
-        lpo_trace_links_op(b->links, (uint32_t)b->t->gpu_ops.len, e->correlation);
+    if (join_of(e) != LPO_NO_TIME && !(b->t->skip & LPO_SKIP_LAUNCHES))
+        lpo_trace_links_op(b->links, (uint32_t)b->t->gpu_ops.len, join_of(e));
     lpo_vec_push(&b->t->gpu_ops, w);
 }
 
@@ -240,10 +247,10 @@ static uint8_t call_kind(const struct lpo_json_pull_text *name)
 static void add_call(struct lpo_kineto_build *b, const struct kineto_event *e, uint32_t thread,
                      uint16_t process, int64_t end_ns)
 {
-    if (e->correlation != LPO_NO_TIME) {
+    if (join_of(e) != LPO_NO_TIME) {
         struct lpo_call call = { e->start_ns, end_ns, thread, process, call_kind(&e->name), 0 };
 
-        lpo_trace_links_call(b->links, e->correlation, &call);
+        lpo_trace_links_call(b->links, join_of(e), &call);
         lpo_kineto_waits_call(b->waits, e);
         if (e->kernel.len && call.kind == LPO_CALL_KERNEL)
             lpo_kineto_captures_kernel(b->captures, e->start_ns, thread, text_of(b, &e->kernel));

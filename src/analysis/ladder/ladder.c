@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/ladder/ladder.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/ladder/private.h"
+#include "analysis/operators/operators.h"
+#include "analysis/speed/variation.h"
+#include "analysis/steps/steps.h"
+#include "region/thread_rows.h"
+#include "region/tree.h"
+#include "rundir/rundir.h"
+#include "util/budget.h"
+#include "util/err.h"
+
+enum { ONE_PERCENT = 100, MOST_RUNGS = 12 };
+
+/* In any order: what saves most is taken first. */
+static ladder_propose *const proposals[] = {
+    lpo_ladder_host,     lpo_ladder_waits,    lpo_ladder_attention,     lpo_ladder_fusion,
+    lpo_ladder_products, lpo_ladder_siblings, lpo_ladder_recomputation, lpo_ladder_communication,
+    lpo_ladder_copies,   lpo_ladder_layout,   lpo_ladder_counters,      lpo_ladder_roof,
+    lpo_ladder_regions,  lpo_ladder_clocks,   lpo_ladder_ranks,
+};
+
+static const char *const ids[LPO_RUNG_KINDS] = {
+    [LPO_RUNG_BLOCKED] = "blocked-in-call",
+    [LPO_RUNG_DATA] = "data-loading",
+    [LPO_RUNG_HOST] = "host-work",
+    [LPO_RUNG_PAUSE] = "pause",
+    [LPO_RUNG_COMPILE] = "recompilation",
+    [LPO_RUNG_FIRST] = "first-calls",
+    [LPO_RUNG_ALLOCATOR] = "allocator",
+    [LPO_RUNG_LAUNCH] = "launch-bound",
+    [LPO_RUNG_COMMUNICATION] = "exposed-communication",
+    [LPO_RUNG_SAME_STREAM] = "same-stream",
+    [LPO_RUNG_MESSAGES] = "small-collectives",
+    [LPO_RUNG_PAGEABLE] = "pageable-copies",
+    [LPO_RUNG_COPIES] = "exposed-copies",
+    [LPO_RUNG_LAYOUT] = "layout-copies",
+    [LPO_RUNG_ATTENTION] = "unfused-attention",
+    [LPO_RUNG_FUSE] = "unfused-kernels",
+    [LPO_RUNG_FP32] = "no-tensor-cores",
+    [LPO_RUNG_SIBLING] = "slow-sibling",
+    [LPO_RUNG_ROOF] = "operator-below-roof",
+    [LPO_RUNG_REGION] = "far-from-roof",
+    [LPO_RUNG_TAIL] = "tail-effect",
+    [LPO_RUNG_OCCUPANCY] = "low-occupancy",
+    [LPO_RUNG_RECOMPUTATION] = "recomputation",
+    [LPO_RUNG_THROTTLING] = "throttling",
+    [LPO_RUNG_RANK] = "slow-rank",
+    [LPO_RUNG_MEMORY] = "memory-peak",
+    [LPO_RUNG_KERNEL] = "kernel-limit",
+};
+
+static const char *const caution_ids[LPO_CAUTION_KINDS] = {
+    [LPO_CAUTION_JOBS] = "several-jobs",
+    [LPO_CAUTION_NOISE] = "too-noisy",
+    [LPO_CAUTION_SHORT] = "too-short",
+    [LPO_CAUTION_FEW] = "few-kernels",
+    [LPO_CAUTION_NO_LAUNCH] = "no-launch-records",
+    [LPO_CAUTION_UNKNOWN] = "idle-unknown",
+    [LPO_CAUTION_OUTSIDE] = "outside-regions",
+    [LPO_CAUTION_LOST] = "records-lost",
+    [LPO_CAUTION_STACKS] = "python-stacks",
+    [LPO_CAUTION_RANGES] = "ranges-around-operators",
+    [LPO_CAUTION_PROFILER] = "profiler-cost",
+    [LPO_CAUTION_COUNTED] = "counters-recorded",
+    [LPO_CAUTION_EARLIER] = "work-before-capture",
+    [LPO_CAUTION_CAPTURED] = "graph-capture",
+    [LPO_CAUTION_UNEXPLAINED] = "unexplained",
+};
+
+const char *lpo_ladder_id(enum lpo_rung_kind kind)
+{
+    return ids[kind];
+}
+
+const char *lpo_ladder_caution_id(enum lpo_caution_kind kind)
+{
+    return caution_ids[kind];
+}
+
+const char *lpo_ladder_basis_name(enum lpo_rung_basis basis)
+{
+    static const char *const names[] = { "measured", "simulated", "estimated", "reference" };
+
+    return names[basis];
+}
+
+uint32_t lpo_ladder_add(struct ladder_work *w, struct lpo_rung rung, int64_t bound_ns)
+{
+    if (bound_ns <= 0 || bound_ns < w->out->window.wall_ns / ONE_PERCENT ||
+        w->candidates.len == CRITICAL_EXPERIMENTS)
+        return LPO_NONE;
+    lpo_vec_push(&w->candidates, (struct ladder_candidate){ rung, bound_ns });
+    return (uint32_t)w->candidates.len - 1;
+}
+
+void lpo_ladder_fact(struct lpo_rung *r, enum lpo_fact fact, uint32_t name, double a, double b,
+                     double c)
+{
+    if (r->nevidence < LPO_MOST_EVIDENCE)
+        r->evidence[r->nevidence++] = (struct lpo_evidence){ (uint16_t)fact, name, { a, b, c } };
+}
+
+/* The innermost region with more than half of what the operations could take less. */
+static uint32_t main_region(const struct ladder_work *w, const int64_t *less_ns)
+{
+    const struct lpo_region_tree *tree = w->tree;
+    int64_t *sums = lpo_xcalloc(tree->nodes.len + 1, sizeof *sums), whole = 0;
+    uint32_t node = LPO_NONE;
+
+    for (uint32_t i = 0; i < w->g.ops.len; i++) {
+        uint32_t leaf =
+            less_ns[i] ? tree->places.at[lpo_region_place(tree, lpo_critical_gpu_op(&w->g, i))].leaf
+                       : LPO_NONE;
+
+        whole += less_ns[i];
+        if (leaf != LPO_NONE)
+            sums[leaf] += less_ns[i];
+    }
+    /* a parent has a smaller number than its parts, so the first one found is the innermost */
+    for (size_t i = tree->nodes.len; node == LPO_NONE && i-- > 0;) {
+        if (sums[i] > whole - sums[i])
+            node = (uint32_t)i;
+        else if (tree->nodes.at[i].parent != LPO_NONE)
+            sums[tree->nodes.at[i].parent] += sums[i];
+    }
+    free(sums);
+    return node;
+}
+
+struct lpo_rung *lpo_ladder_add_ops(struct ladder_work *w, enum lpo_rung_kind kind,
+                                    int64_t *less_ns)
+{
+    struct lpo_rung rung = { .kind = kind,
+                             .basis = LPO_BASIS_SIMULATED,
+                             .name = LPO_NONE,
+                             .code = LPO_NONE,
+                             .node = LPO_NONE };
+    int64_t bound = 0;
+    uint32_t at;
+
+    for (size_t i = 0; i < w->g.ops.len; i++)
+        bound += less_ns[i] < w->path_ns[i] ? less_ns[i] : w->path_ns[i];
+    at = lpo_ladder_add(w, rung, bound);
+    for (uint32_t i = 0; at != LPO_NONE && i < w->g.ops.len; i++)
+        lpo_critical_replay_edit(&w->replay, CRITICAL_EDIT_OP, i, at, less_ns[i]);
+    if (at != LPO_NONE)
+        w->candidates.at[at].rung.node = main_region(w, less_ns);
+    free(less_ns);
+    return at == LPO_NONE ? NULL : &w->candidates.at[at].rung;
+}
+
+/* --- the path --- */
+
+static void take_stretch(void *ctx, const struct critical_stretch *s)
+{
+    struct ladder_work *w = ctx;
+    int64_t ns = s->end_ns - s->start_ns;
+
+    w->parts_ns[s->part] += ns;
+    if (s->part == LPO_PATH_COMPUTE || s->part == LPO_PATH_COMMUNICATION ||
+        s->part == LPO_PATH_COPY)
+        w->path_ns[s->op] += ns;
+    else if (s->part == LPO_PATH_HOST && s->call != LPO_NONE)
+        w->before_ns[s->call] += ns;
+    else if ((s->part == LPO_PATH_CALLS || s->part == LPO_PATH_RETURN) && s->call != LPO_NONE)
+        w->in_ns[s->call] += ns;
+}
+
+static bool stream_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct ladder_work *w = ctx;
+    const struct lpo_gpu_op *x = lpo_critical_gpu_op(&w->g, a), *y = lpo_critical_gpu_op(&w->g, b);
+
+    return x->device != y->device ? x->device < y->device : x->stream < y->stream;
+}
+
+static void follow_path(struct ladder_work *w)
+{
+    w->path_ns = lpo_xcalloc(w->g.ops.len + 1, sizeof *w->path_ns);
+    w->before_ns = lpo_xcalloc(w->g.calls.len + 1, sizeof *w->before_ns);
+    w->in_ns = lpo_xcalloc(w->g.calls.len + 1, sizeof *w->in_ns);
+    lpo_critical_walk(&w->g, take_stretch, w);
+    w->by_stream = lpo_xrealloc(NULL, w->g.ops.len + 1, sizeof *w->by_stream);
+    for (uint32_t i = 0; i < w->g.ops.len; i++)
+        w->by_stream[i] = i;
+    lpo_region_order_sort(w->by_stream, w->g.ops.len, stream_before, w);
+}
+
+/* --- taking the best --- */
+
+struct greedy {
+    struct ladder_work *w;
+    uint64_t taken, base; /* base: without the profiler's cost */
+    int64_t left_ns;      /* after what was taken */
+    int64_t
+        offset_ns; /* of the window more than the replay of the unchanged graph: carried along */
+    int64_t
+        most_ns[CRITICAL_EXPERIMENTS]; /* what each saved when it was last tried, or its bound */
+    int64_t alone_ns[CRITICAL_EXPERIMENTS];
+    bool tried[CRITICAL_EXPERIMENTS]; /* since the last one was taken */
+};
+
+/* The candidates with the highest expectations that were not tried: at most as many as lanes. */
+static size_t choose(const struct greedy *g, uint32_t *out)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < g->w->candidates.len; i++) {
+        size_t at;
+
+        if (g->taken >> i & 1 || g->tried[i] || i == g->w->profiler)
+            continue;
+        for (at = n; at > 0 && g->most_ns[out[at - 1]] < g->most_ns[i]; at--)
+            if (at < CRITICAL_LANES)
+                out[at] = out[at - 1];
+        if (at < CRITICAL_LANES)
+            out[at] = i;
+        n += n < CRITICAL_LANES;
+    }
+    return n;
+}
+
+/* Of two that save nearly the same, because each takes the place of the other, the one with the
+ * clearer cause: work that can be named, before waiting and launching in general. */
+static int vagueness(const struct greedy *g, uint32_t i)
+{
+    switch (g->w->candidates.at[i].rung.kind) {
+    case LPO_RUNG_LAUNCH:
+        return 2;
+    case LPO_RUNG_BLOCKED:
+    case LPO_RUNG_COPIES:
+    case LPO_RUNG_FUSE:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static bool is_better(const struct greedy *g, uint32_t a, uint32_t b)
+{
+    int64_t near_ns = (g->most_ns[a] > g->most_ns[b] ? g->most_ns[a] : g->most_ns[b]) / 10;
+
+    if (vagueness(g, a) != vagueness(g, b) && llabs(g->most_ns[a] - g->most_ns[b]) <= near_ns)
+        return vagueness(g, a) < vagueness(g, b);
+    return g->most_ns[a] > g->most_ns[b];
+}
+
+static uint32_t best_tried(const struct greedy *g)
+{
+    uint32_t best = LPO_NONE;
+
+    for (uint32_t i = 0; i < g->w->candidates.len; i++)
+        if (g->tried[i] && !(g->taken >> i & 1) && (best == LPO_NONE || is_better(g, i, best)))
+            best = i;
+    return best;
+}
+
+/* Simulates until nothing untried can be better than the best one. What a candidate saves seldom
+ * grows when another one is taken, so what it saved before is what is expected of it. */
+static uint32_t find_best(struct greedy *g)
+{
+    int64_t out[CRITICAL_LANES];
+    uint64_t lanes[CRITICAL_LANES];
+    uint32_t at[CRITICAL_LANES], best = LPO_NONE;
+    size_t n;
+
+    memset(g->tried, 0, sizeof g->tried);
+    while ((n = choose(g, at)) > 0 &&
+           (best == LPO_NONE || g->most_ns[at[0]] > g->most_ns[best] / 10 * 9)) {
+        for (size_t i = 0; i < n; i++)
+            lanes[i] = g->taken | (uint64_t)1 << at[i];
+        lpo_critical_replay_run(&g->w->replay, lanes, n, out);
+        for (size_t i = 0; i < n; i++) {
+            g->tried[at[i]] = true;
+            g->most_ns[at[i]] = g->left_ns - out[i] - g->offset_ns;
+            if (!g->alone_ns[at[i]] && !g->w->out->rungs.len)
+                g->alone_ns[at[i]] = g->most_ns[at[i]];
+        }
+        best = best_tried(g);
+    }
+    return best;
+}
+
+/* Those that were never tried by themselves: one more pass. */
+static void find_alone(struct greedy *g)
+{
+    struct lpo_ladder *l = g->w->out;
+    uint64_t lanes[CRITICAL_LANES];
+    int64_t out[CRITICAL_LANES], all;
+
+    lpo_critical_replay_run(&g->w->replay, &g->base, 1, &all);
+    for (size_t i = 0; i < l->rungs.len && i < CRITICAL_LANES; i++)
+        lanes[i] = g->base | (uint64_t)1 << l->rungs.at[i].alone_ns;
+    lpo_critical_replay_run(&g->w->replay, lanes, l->rungs.len, out);
+    for (size_t i = 0; i < l->rungs.len; i++)
+        l->rungs.at[i].alone_ns = all - out[i];
+}
+
+static void climb(struct ladder_work *w)
+{
+    struct greedy g = { .w = w };
+    uint64_t base = 0;
+    uint32_t best;
+
+    lpo_critical_replay_prepare(&w->replay);
+    lpo_critical_replay_run(&w->replay, &base, 1, &g.left_ns);
+    w->out->wall_ns = w->out->window.wall_ns;
+    g.offset_ns = w->out->wall_ns - g.left_ns;
+    if (w->profiler != LPO_NONE) {
+        g.taken = base = (uint64_t)1 << w->profiler;
+        lpo_critical_replay_run(&w->replay, &base, 1, &g.left_ns);
+        w->out->profiler_ns = w->out->wall_ns - g.offset_ns - g.left_ns;
+        if (w->out->profiler_ns < w->out->wall_ns / ONE_PERCENT) /* not worth a word */
+            g.taken = base = (uint64_t)(w->out->profiler_ns = 0);
+        w->out->wall_ns -= w->out->profiler_ns;
+    }
+    g.left_ns = w->out->wall_ns;
+    g.base = base;
+    for (size_t i = 0; i < w->candidates.len; i++)
+        g.most_ns[i] = w->candidates.at[i].bound_ns;
+    while (w->out->rungs.len < MOST_RUNGS && (best = find_best(&g)) != LPO_NONE &&
+           g.most_ns[best] > 0 && g.most_ns[best] >= w->out->window.wall_ns / ONE_PERCENT) {
+        struct lpo_rung r = w->candidates.at[best].rung;
+
+        g.taken |= (uint64_t)1 << best;
+        g.left_ns -= g.most_ns[best];
+        r.saving_ns = g.most_ns[best];
+        r.after_ns = g.left_ns;
+        r.alone_ns = best; /* until find_alone() */
+        lpo_vec_push(&w->out->rungs, r);
+    }
+    if (w->out->rungs.len)
+        find_alone(&g);
+}
+
+/* --- the floor --- */
+
+/* What the GPU must do at least: of operators whose need is known that, of the rest what they took.
+ */
+static void find_floor(struct ladder_work *w)
+{
+    struct lpo_ladder *l = w->out;
+    int64_t busy = 0, until = INT64_MIN;
+
+    for (uint32_t i = 0; i < w->g.ops.len; i++) {
+        const struct lpo_gpu_op *op = lpo_critical_gpu_op(&w->g, i);
+        int64_t from = op->start_ns > until ? op->start_ns : until;
+
+        busy += op->end_ns > from ? op->end_ns - from : 0;
+        until = op->end_ns > until ? op->end_ns : until;
+    }
+    l->floor_basis = LPO_FLOOR_GPU;
+    l->floor_ns = busy;
+    if (l->rungs.len && l->rungs.at[l->rungs.len - 1].after_ns < l->floor_ns)
+        l->floor_ns = l->rungs.at[l->rungs.len - 1].after_ns;
+}
+
+static void note_times(struct ladder_work *w)
+{
+    for (size_t i = 0; i < w->out->rungs.len; i++) {
+        struct lpo_rung *r = &w->out->rungs.at[i];
+
+        r->device = w->g.ops.len ? lpo_critical_gpu_op(&w->g, 0)->device : 0;
+        if (w->out->unexplained_ns > w->out->window.wall_ns / 10)
+            lpo_ladder_fact(r, LPO_FACT_BOUND, LPO_NONE,
+                            (double)w->out->unexplained_ns / (double)w->out->window.wall_ns, 0, 0);
+    }
+}
+
+static void work_free(struct ladder_work *w)
+{
+    lpo_critical_replay_free(&w->replay);
+    lpo_critical_graph_free(&w->g);
+    lpo_vec_free(&w->candidates);
+    free(w->by_stream);
+    free(w->path_ns);
+    free(w->before_ns);
+    free(w->in_ns);
+}
+
+static void add_process(struct lpo_ladders *out, struct ladder_work w,
+                        const struct critical_rows *rows, uint16_t process)
+{
+    struct lpo_ladder l = { .process = process };
+    int64_t *end_ns = lpo_xcalloc(w.t->threads.len + 1, sizeof *end_ns);
+    struct critical_input in = lpo_critical_input(w.tree, rows, process);
+
+    w.out = &l;
+    l.window = lpo_ladder_window(&w, process, end_ns);
+    in.window = (struct critical_window){ l.window.start_ns, l.window.wall_ns, end_ns };
+    if (l.window.wall_ns > 0 && in.nops) {
+        lpo_critical_graph_build(&w.g, &in);
+        w.g.start_ns = l.window.start_ns;
+        w.replay.g = &w.g;
+        follow_path(&w);
+        l.unexplained_ns = w.parts_ns[LPO_PATH_UNEXPLAINED];
+        for (size_t i = 0; i < sizeof proposals / sizeof *proposals; i++)
+            proposals[i](&w);
+        climb(&w);
+        lpo_ladder_parts(&w);
+        find_floor(&w);
+        note_times(&w);
+        if (!out->all.len)
+            lpo_ladder_cautions(&w, out);
+        lpo_vec_push(&out->all, l);
+        work_free(&w);
+    }
+    free(end_ns);
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct lpo_ladder *x = a, *y = b;
+
+    if (x->window.wall_ns != y->window.wall_ns)
+        return x->window.wall_ns > y->window.wall_ns ? -1 : 1;
+    return (int)x->process - (int)y->process;
+}
+
+struct lpo_ladders *lpo_ladder_create(const struct lpo_rundir *d, const struct lpo_source *s,
+                                      const struct lpo_analysis *a)
+{
+    struct lpo_ladders *out = lpo_xcalloc(1, sizeof *out);
+    struct lpo_err ignored = { 0 }; /* the chapter on limits shows what is wrong with it */
+    struct ladder_work w = {
+        .profiler = LPO_NONE, .d = d, .s = s, .a = a, .t = a->trace, .tree = a->tree
+    };
+    struct critical_rows rows;
+
+    if (d && d->dir)
+        out->noise = lpo_speed_run_variation(d).cv;
+    if (d && s)
+        lpo_rundir_hardware(d, s, &w.hw, &ignored);
+    w.steps = lpo_analysis_steps(a);
+    if (a->timeline && !lpo_critical_is_too_large(w.t)) {
+        lpo_critical_rows_find(&rows, w.t);
+        for (size_t i = 0; i < w.t->processes.len && out->all.len < lpo_budget()->scopes; i++)
+            add_process(out, w, &rows, (uint16_t)i);
+        lpo_critical_rows_free(&rows);
+    }
+    if (out->all.len)
+        qsort(out->all.at, out->all.len, sizeof *out->all.at, longest_first);
+    else
+        lpo_ladder_cautions(&w, out);
+    lpo_ladder_memory(a, out);
+    lpo_ladder_profiles(a, out);
+    return out;
+}
+
+void lpo_ladder_destroy(struct lpo_ladders *l)
+{
+    if (!l)
+        return;
+    for (size_t i = 0; i < l->all.len; i++)
+        lpo_vec_free(&l->all.at[i].rungs);
+    lpo_vec_free(&l->all);
+    lpo_vec_free(&l->other);
+    lpo_vec_free(&l->cautions);
+    free(l);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Communication and copies that nothing covers: beside other work, at the rate that others reach,
+ * or not at all. One rank cannot tell waiting from sending. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/ladder/private.h"
+#include "analysis/wall/collectives.h"
+#include "region/tree.h"
+#include "util/map.h"
+#include "util/str.h"
+
+enum { LEAST_BYTES = 1 << 20, MANY_MESSAGES = 50, SMALL_BYTES = 1 << 20, SMALL_NS = 100000 };
+
+/* What pinned copies reach of PCIe x16, four fifths of its rate, by compute capability. */
+static const struct {
+    uint32_t least_cc_major;
+    double rate;
+} links[] = {
+    { 9, 50e9 },  /* 5.0: Hopper and later */
+    { 8, 25e9 },  /* 4.0: Ampere, Ada */
+    { 6, 12.5e9 } /* 3.0 */
+};
+
+static enum lpo_critical_part part_of(const struct ladder_work *w, uint32_t op)
+{
+    return lpo_critical_part_of(&w->g, w->g.op_rows[op]);
+}
+
+/* The part of an operation in which nothing ran that computes: all of the graph's, by start. */
+static int64_t *find_exposed(const struct ladder_work *w, enum lpo_critical_part part)
+{
+    int64_t *out = lpo_ladder_wants(w), until = INT64_MIN;
+    LPO_VEC(struct critical_span) busy = { 0 };
+    size_t first = 0;
+
+    for (uint32_t i = 0; i < w->g.ops.len; i++) {
+        const struct lpo_gpu_op *k = lpo_critical_gpu_op(&w->g, i);
+
+        if (part_of(w, i) != LPO_PATH_COMPUTE)
+            continue;
+        if (busy.len && k->start_ns <= until)
+            busy.at[busy.len - 1].end_ns = until = k->end_ns > until ? k->end_ns : until;
+        else
+            lpo_vec_push(&busy, (struct critical_span){ k->start_ns, until = k->end_ns });
+    }
+    for (uint32_t i = 0; i < w->g.ops.len; i++) {
+        const struct lpo_gpu_op *k = lpo_critical_gpu_op(&w->g, i);
+
+        while (first < busy.len && busy.at[first].end_ns <= k->start_ns)
+            first++;
+        if (part_of(w, i) != part)
+            continue;
+        out[i] = lpo_trace_gpu_op_ns(k);
+        for (size_t n = first; n < busy.len && busy.at[n].start_ns < k->end_ns; n++) {
+            int64_t from = busy.at[n].start_ns > k->start_ns ? busy.at[n].start_ns : k->start_ns;
+            int64_t to = busy.at[n].end_ns < k->end_ns ? busy.at[n].end_ns : k->end_ns;
+
+            out[i] -= to > from ? to - from : 0;
+        }
+    }
+    lpo_vec_free(&busy);
+    return out;
+}
+
+/* --- communication --- */
+
+struct stream_use {
+    uint64_t computes, sends;
+    int64_t sends_ns;
+    uint32_t stream;
+};
+
+struct streams {
+    struct lpo_map_pair rows;
+    LPO_VEC(struct stream_use) all;
+};
+
+/* The stream with most time of collectives that kernels which compute run on, too. */
+static const struct stream_use *shared_stream(const struct ladder_work *w, struct streams *s)
+{
+    const struct stream_use *best = NULL;
+
+    for (uint32_t i = 0; i < w->g.ops.len; i++) {
+        const struct lpo_gpu_op *k = lpo_critical_gpu_op(&w->g, i);
+        bool fresh, sends = part_of(w, i) == LPO_PATH_COMMUNICATION;
+        uint32_t row = lpo_map_pair_put(&s->rows, k->device, k->stream, &fresh);
+
+        if (fresh)
+            lpo_vec_push(&s->all, (struct stream_use){ .stream = k->stream });
+        s->all.at[row].sends += sends;
+        s->all.at[row].sends_ns += sends ? lpo_trace_gpu_op_ns(k) : 0;
+        s->all.at[row].computes += part_of(w, i) == LPO_PATH_COMPUTE;
+    }
+    for (size_t i = 0; i < s->all.len; i++)
+        if (s->all.at[i].sends && s->all.at[i].computes > s->all.at[i].sends &&
+            (!best || s->all.at[i].sends_ns > best->sends_ns))
+            best = &s->all.at[i];
+    return best;
+}
+
+static const char *kind_of(const struct ladder_work *w, uint32_t op)
+{
+    const struct lpo_collective *said = lpo_wall_collective_said(w->t, w->g.op_rows[op]);
+
+    return lpo_wall_collective_kind(
+        lpo_trace_text(w->t, said ? said->kind : lpo_critical_gpu_op(&w->g, op)->name));
+}
+
+/* Rows of collectives of one kind with nothing between that computes: small ones could be one. */
+static uint64_t find_messages(const struct ladder_work *w, int64_t *less, uint64_t *in_step,
+                              double *bytes)
+{
+    uint64_t all = 0, row = 0;
+    uint32_t first = LPO_NONE, step = LPO_NONE;
+
+    *bytes = -1;
+    for (uint32_t i = 0; i <= w->g.ops.len; i++) {
+        bool sends = i < w->g.ops.len && part_of(w, i) == LPO_PATH_COMMUNICATION;
+        struct lpo_measure size =
+            sends ? lpo_wall_collective_bytes(w->t, lpo_wall_collective_said(w->t, w->g.op_rows[i]))
+                  : lpo_measure_unknown();
+        bool small = sends && (lpo_measure_known(size) ? size.value <= SMALL_BYTES
+                                                       : lpo_ladder_op_ns(w, i) <= SMALL_NS);
+
+        if (small && (first == LPO_NONE || lpo_streq(kind_of(w, first), kind_of(w, i)))) {
+            first = first == LPO_NONE ? i : first;
+            row++;
+            if (lpo_measure_known(size) && size.value > *bytes)
+                *bytes = size.value;
+            continue;
+        }
+        if (i < w->g.ops.len && !sends &&
+            (lpo_critical_gpu_op(&w->g, i)->kind != LPO_KERNEL ||
+             lpo_region_tree_class(w->tree, lpo_critical_gpu_op(&w->g, i)->name) ==
+                 LPO_CLASS_ELEMENTWISE))
+            continue;
+        if (row >= MANY_MESSAGES) {
+            uint32_t at = lpo_ladder_step_at(w, lpo_critical_gpu_op(&w->g, first)->start_ns);
+
+            all += row;
+            *in_step = at != step || at == LPO_NONE ? row : *in_step + row;
+            step = at;
+            for (uint32_t k = first + 1; k < i; k++)
+                less[k] = part_of(w, k) == LPO_PATH_COMMUNICATION ? lpo_ladder_op_ns(w, k) : 0;
+        }
+        first = LPO_NONE;
+        row = 0;
+    }
+    return all;
+}
+
+static void add_messages(struct ladder_work *w)
+{
+    int64_t *less = lpo_ladder_wants(w);
+    uint64_t in_step = 0;
+    double bytes;
+    uint64_t all = find_messages(w, less, &in_step, &bytes);
+    struct lpo_rung *r;
+    int64_t idle = 0;
+    uint32_t at = LPO_NONE;
+
+    /* the host launches each of them, and the GPU waits for that: those gaps go too */
+    for (uint32_t i = 1; i < w->g.ops.len; i++) {
+        int64_t gap =
+            lpo_critical_gpu_op(&w->g, i)->start_ns - lpo_critical_gpu_op(&w->g, i - 1)->end_ns;
+
+        idle += less[i] && gap > 0 ? gap : 0;
+    }
+    for (uint32_t i = 0; i < w->g.ops.len && idle > 0; i++)
+        less[i] = less[i] * 9 / 10; /* a larger message takes its time, too */
+    r = lpo_ladder_add_ops(w, LPO_RUNG_MESSAGES, less);
+    if (!r)
+        return;
+    at = (uint32_t)w->candidates.len - 1;
+    for (uint32_t i = 1; i < w->g.ops.len; i++) {
+        uint32_t call = w->g.ops.at[i].call;
+
+        if (part_of(w, i) == LPO_PATH_COMMUNICATION && call != LPO_NONE &&
+            call + 1 < w->g.calls.len)
+            lpo_critical_replay_edit(&w->replay, CRITICAL_EDIT_HOST, call, at, w->before_ns[call]);
+    }
+    r->basis = LPO_BASIS_ESTIMATED;
+    lpo_ladder_fact(r, LPO_FACT_MESSAGES, LPO_NONE, (double)all, (double)in_step, bytes);
+}
+
+void lpo_ladder_communication(struct ladder_work *w)
+{
+    int64_t *less = find_exposed(w, LPO_PATH_COMMUNICATION), exposed = 0, all = 0, compute = 0;
+    struct streams s = { 0 };
+    const struct stream_use *shared = shared_stream(w, &s);
+    struct lpo_map_pair names = { 0 };
+    uint32_t name = LPO_NONE;
+    int64_t most = 0;
+    struct lpo_rung *r;
+
+    add_messages(w);
+    for (uint32_t i = 0; i < w->g.ops.len; i++) {
+        int64_t ns = lpo_ladder_op_ns(w, i);
+
+        if (part_of(w, i) == LPO_PATH_COMMUNICATION) {
+            all += ns;
+            exposed += less[i];
+            if (less[i] > most) {
+                most = less[i];
+                name = lpo_critical_gpu_op(&w->g, i)->name;
+            }
+        } else if (part_of(w, i) == LPO_PATH_COMPUTE) {
+            compute += ns;
+        }
+    }
+    /* computing hides at most as much as there is of it */
+    for (uint32_t i = 0; i < w->g.ops.len && exposed > compute; i++)
+        less[i] = (int64_t)((double)less[i] * (double)compute / (double)exposed);
+    if (shared && 2 * shared->sends_ns < all)
+        shared = NULL;
+    r = lpo_ladder_add_ops(w, shared ? LPO_RUNG_SAME_STREAM : LPO_RUNG_COMMUNICATION, less);
+    if (r) {
+        r->name = name;
+        lpo_ladder_fact(r, LPO_FACT_EXPOSED, LPO_NONE, (double)all, (double)exposed, 0);
+        if (shared)
+            lpo_ladder_fact(r, LPO_FACT_STREAM, LPO_NONE, shared->stream, (double)shared->computes,
+                            (double)shared->sends);
+        if (w->t->processes.len == 1 && w->t->ranks > 1)
+            lpo_ladder_fact(r, LPO_FACT_FEW_RANKS, LPO_NONE, 1, w->t->ranks, 0);
+    }
+    lpo_map_pair_free(&names);
+    lpo_map_pair_free(&s.rows);
+    lpo_vec_free(&s.all);
+}
+
+/* --- copies --- */
+
+static bool to_host(const char *name)
+{
+    return strstr(name, "DtoH") || strstr(name, "Device -> Host") || strstr(name, "Device -> P") ||
+           strstr(name, "DeviceToHost") || strstr(name, "Device-to-Host");
+}
+
+/* Bytes a second of pinned copies in this trace, of those large enough to show it; 0: none. */
+static double seen_rate(const struct ladder_work *w)
+{
+    double bytes = 0, ns = 0;
+
+    for (size_t i = 0; i < w->t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &w->t->gpu_ops.at[i];
+
+        if (op->kind != LPO_COPY || op->bytes < LEAST_BYTES ||
+            !strstr(lpo_trace_text(w->t, op->name), "Pinned"))
+            continue;
+        bytes += (double)op->bytes;
+        ns += (double)lpo_trace_gpu_op_ns(op);
+    }
+    return ns > 0 ? bytes * 1e9 / ns : 0;
+}
+
+static double usual_rate(const struct ladder_work *w)
+{
+    const struct lpo_device *d = &w->t->devices.at[lpo_critical_gpu_op(&w->g, 0)->device];
+
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+        if (d->cc_major >= links[i].least_cc_major)
+            return links[i].rate;
+    return 12.5e9;
+}
+
+static void add_rate(struct lpo_rung *r, double bytes, int64_t ns, bool back)
+{
+    if (bytes > 0 && ns > 0)
+        lpo_ladder_fact(r, LPO_FACT_RATE, LPO_NONE, bytes, bytes * 1e9 / (double)ns, back);
+}
+
+/* From pinned memory at its rate; what is left of them runs beside computing. The call that copies
+ * from pageable memory waits for it: a pinned copy would not. */
+void lpo_ladder_copies(struct ladder_work *w)
+{
+    int64_t *exposed = find_exposed(w, LPO_PATH_COPY), *less = lpo_ladder_wants(w), ns = 0, all = 0,
+            exposed_ns = 0, compute = 0;
+    double seen = seen_rate(w), rate, bytes = 0, all_bytes = 0;
+    struct lpo_rung *r;
+
+    if (!w->g.ops.len) {
+        free(less);
+        free(exposed);
+        return;
+    }
+    rate = seen > 0 ? seen : usual_rate(w);
+    for (uint32_t i = 0; i < w->g.ops.len; i++) {
+        const struct lpo_gpu_op *k = lpo_critical_gpu_op(&w->g, i);
+        const char *name = lpo_trace_text(w->t, k->name);
+        int64_t own = lpo_trace_gpu_op_ns(k);
+        double needs = (double)k->bytes * 1e9 / rate;
+
+        compute += part_of(w, i) == LPO_PATH_COMPUTE ? own : 0;
+        if (part_of(w, i) != LPO_PATH_COPY)
+            continue;
+        all += own;
+        all_bytes += (double)k->bytes;
+        exposed_ns += exposed[i];
+        if (k->kind != LPO_COPY || k->bytes < LEAST_BYTES || !strstr(name, "Pageable"))
+            continue;
+        bytes += (double)k->bytes;
+        ns += own;
+        less[i] = needs < (double)own ? own - (int64_t)needs : 0;
+        exposed[i] = exposed[i] < own - less[i] ? exposed[i] : own - less[i];
+    }
+    r = lpo_ladder_add_ops(w, LPO_RUNG_PAGEABLE, less);
+    if (r) {
+        uint32_t at = (uint32_t)w->candidates.len - 1;
+
+        for (uint32_t i = 0; i < w->g.ops.len; i++) {
+            const struct lpo_gpu_op *k = lpo_critical_gpu_op(&w->g, i);
+            uint32_t call = w->g.ops.at[i].call;
+
+            if (k->kind == LPO_COPY && k->bytes >= LEAST_BYTES && call != LPO_NONE &&
+                strstr(lpo_trace_text(w->t, k->name), "Pageable") &&
+                !to_host(lpo_trace_text(w->t, k->name)))
+                lpo_critical_replay_edit(&w->replay, CRITICAL_EDIT_WAIT, call, at, 0);
+        }
+        add_rate(r, bytes, ns, false);
+        lpo_ladder_fact(r, seen > 0 ? LPO_FACT_PINNED_RATE : LPO_FACT_LINK_RATE, LPO_NONE, rate, 0,
+                        0);
+    }
+    for (uint32_t i = 0; i < w->g.ops.len && exposed_ns > compute; i++)
+        exposed[i] = (int64_t)((double)exposed[i] * (double)compute / (double)exposed_ns);
+    r = lpo_ladder_add_ops(w, LPO_RUNG_COPIES, exposed);
+    if (r) {
+        lpo_ladder_fact(r, LPO_FACT_EXPOSED, LPO_NONE, (double)all, (double)exposed_ns, 0);
+        add_rate(r, all_bytes, all, false);
+    }
+}

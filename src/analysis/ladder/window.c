@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a person waits for (analysis/phases), and what the GPU did in it. */
+#include <stdlib.h>
+
+#include "analysis/analysis.h"
+#include "analysis/ladder/private.h"
+#include "analysis/phases/phases.h"
+#include "analysis/steps/steps.h"
+#include "region/tree.h"
+#include "trace/host.h"
+
+static const unsigned slices = LPO_HOST_RANGE | LPO_HOST_OP | LPO_HOST_CALL;
+
+/* The last moment of a thread inside the window; LPO_NO_TIME: it does nothing in it. */
+static int64_t thread_end(const struct lpo_trace *t, uint32_t thread, int64_t start_ns,
+                          int64_t end_ns)
+{
+    struct lpo_host_walk walk = lpo_host_walk(t, thread, slices);
+    int64_t last = LPO_NO_TIME;
+    struct lpo_slice s;
+
+    while (lpo_host_next(&walk, &s) && s.start_ns < end_ns)
+        if (s.end_ns > start_ns && s.end_ns > last)
+            last = s.end_ns;
+    return last < end_ns ? last : end_ns;
+}
+
+/* Without steps: Python frames reach from the start of the profiler to its end, and what it does
+ * there is not the program's time. */
+static void trim(const struct lpo_trace *t, uint16_t process, struct lpo_time_window *out)
+{
+    int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
+
+    for (uint32_t i = 0; i < t->threads.len; i++) {
+        struct lpo_host_walk walk = lpo_host_walk(t, i, slices);
+        struct lpo_slice s;
+
+        if (t->threads.at[i].process != process || !lpo_host_rows(t, i, LPO_HOST_LAUNCH).len)
+            continue;
+        while (lpo_host_next(&walk, &s)) {
+            start_ns = s.start_ns < start_ns ? s.start_ns : start_ns;
+            end_ns = s.end_ns > end_ns ? s.end_ns : end_ns;
+        }
+    }
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (t->gpu_ops.at[i].process == process && !(t->gpu_ops.at[i].flags & LPO_GPU_OP_UNTIMED)) {
+            start_ns = t->gpu_ops.at[i].start_ns < start_ns ? t->gpu_ops.at[i].start_ns : start_ns;
+            end_ns = t->gpu_ops.at[i].end_ns > end_ns ? t->gpu_ops.at[i].end_ns : end_ns;
+        }
+    if (start_ns > out->start_ns && start_ns < end_ns) {
+        out->wall_ns -= start_ns - out->start_ns;
+        out->start_ns = start_ns;
+    }
+    if (end_ns < out->start_ns + out->wall_ns && end_ns > out->start_ns)
+        out->wall_ns = end_ns - out->start_ns;
+}
+
+static bool has_time(const struct lpo_gpu_op *op)
+{
+    return !(op->flags & (LPO_GPU_OP_UNTIMED | LPO_GPU_OP_NO_LENGTH));
+}
+
+/* Loading and warming up come once: without steps the rest begins where the last GPU operation of
+ * them ends. */
+static void skip_preparing(const struct ladder_work *w, uint16_t process,
+                           struct lpo_time_window *out)
+{
+    const struct lpo_phases *p = lpo_analysis_phases(w->a);
+    int64_t last = INT64_MIN, first = INT64_MAX;
+
+    for (size_t i = 0; p->any_prepares && i < w->t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &w->t->gpu_ops.at[i];
+
+        if (op->process != process || !has_time(op))
+            continue;
+        if (!p->places[lpo_region_place(w->tree, op)])
+            first = op->start_ns < first ? op->start_ns : first;
+        else
+            last = op->end_ns > last ? op->end_ns : last;
+    }
+    if (last > out->start_ns && last <= first && first < out->start_ns + out->wall_ns) {
+        out->wall_ns -= last - out->start_ns;
+        out->start_ns = last;
+    }
+}
+
+static void find_gpu(const struct lpo_trace *t, uint16_t process, struct lpo_time_window *out)
+{
+    int64_t end_ns = out->start_ns + out->wall_ns, first = end_ns, last = out->start_ns;
+
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &t->gpu_ops.at[i];
+
+        if (op->process != process || op->end_ns <= out->start_ns || op->start_ns >= end_ns ||
+            !has_time(op))
+            continue;
+        first = op->start_ns < first ? op->start_ns : first;
+        last = op->end_ns > last ? op->end_ns : last;
+    }
+    out->before_gpu_ns = first > out->start_ns ? first - out->start_ns : 0;
+    out->after_gpu_ns = last < end_ns ? end_ns - last : 0;
+}
+
+struct lpo_time_window lpo_ladder_window(const struct ladder_work *w, uint16_t process,
+                                         int64_t *end_ns)
+{
+    const struct lpo_phases_window *p = lpo_phases_window_of(lpo_analysis_phases(w->a), process);
+    struct lpo_time_window out = { .basis = LPO_WINDOW_EVENTS };
+
+    if (!p || p->end_ns <= p->start_ns)
+        return out;
+    out.start_ns = p->start_ns;
+    out.wall_ns = p->end_ns - p->start_ns;
+    out.steps = p->steps;
+    out.basis = p->steps ? LPO_WINDOW_STEPS : LPO_WINDOW_EVENTS;
+    if (!out.steps && w->t->python.len)
+        trim(w->t, process, &out);
+    if (!out.steps)
+        skip_preparing(w, process, &out);
+    for (uint32_t i = 0; i < w->t->threads.len; i++)
+        end_ns[i] = w->t->threads.at[i].process == process
+                        ? thread_end(w->t, i, out.start_ns, out.start_ns + out.wall_ns)
+                        : LPO_NO_TIME;
+    find_gpu(w->t, process, &out);
+    return out;
+}
+
+uint32_t lpo_ladder_step_at(const struct ladder_work *w, int64_t ns)
+{
+    const struct lpo_phases_window *p =
+        lpo_phases_window_of(lpo_analysis_phases(w->a), w->out->process);
+    uint32_t best = LPO_NONE;
+
+    for (size_t i = 0; w->steps && p && i < p->steps; i++)
+        if (w->steps->rows.at[p->first_step + i].start_ns <= ns)
+            best = (uint32_t)(p->first_step + i);
+    return best;
+}
+
+/* Each nanosecond counts once: computing before communication before copies. */
+void lpo_ladder_parts(struct ladder_work *w)
+{
+    int64_t *const sums[] = { &w->out->compute_ns, &w->out->communication_ns, &w->out->copy_ns };
+    int64_t end_ns = w->out->window.start_ns + w->out->window.wall_ns;
+    int64_t done = 0;
+
+    for (int most = 0; most < 3; most++) { /* the union of the first one, two, three kinds */
+        int64_t until = w->out->window.start_ns, ns = 0;
+
+        for (uint32_t i = 0; i < w->g.ops.len; i++) {
+            const struct lpo_gpu_op *op = lpo_critical_gpu_op(&w->g, i);
+            int part = (int)lpo_critical_part_of(&w->g, w->g.op_rows[i]) - LPO_PATH_COMPUTE;
+            int64_t from = op->start_ns > until ? op->start_ns : until;
+            int64_t to = op->end_ns < end_ns ? op->end_ns : end_ns;
+
+            if (part > most || to <= from)
+                continue;
+            ns += to - from;
+            until = to;
+        }
+        *sums[most] = ns - done;
+        done = ns;
+    }
+}

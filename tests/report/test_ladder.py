@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The ladder: small traces with one fault of known size, what the rungs of every real trace must hold, and what an expert says first. Prints TAP."""
+from __future__ import annotations
+
+import glob
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
+sys.path.insert(0, os.path.join(SOURCE, "tests"))
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
+
+SHARED = os.path.join(SOURCE, "..", "shared", "data")
+
+
+class Trace:
+    """A program that launches kernels; times are microseconds. The GPU takes an operation 5 us after its launch, or 2 us after the one before."""
+
+    def __init__(self) -> None:
+        self.events: list[dict] = []
+        self.now = self.gpu = 0.0
+        self.number = 0
+
+    def host(self, cat: str, name: str, ts: float, dur: float, **args) -> None:
+        self.events.append({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": args})
+
+    def launch(self, name: str, us: float, cost: float = 8, cat: str = "kernel", stream: int = 7, wait: bool = False, **args) -> None:
+        self.number += 1
+        self.now += cost
+        start = max(self.gpu + 2, self.now + 5)
+        self.gpu = start + us
+        end = self.gpu + 4 if wait else self.now + 4
+        self.host("cuda_runtime", "cudaMemcpyAsync" if cat == "gpu_memcpy" else "cudaLaunchKernel", self.now, end - self.now, correlation=self.number)
+        self.events.append({"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": stream, "ts": start, "dur": us,
+                            "args": {"correlation": self.number, "device": 0, "stream": stream, **args}})
+        self.now = end
+
+    def work(self, us: float, name: str = "", cat: str = "cpu_op") -> None:
+        if name:
+            self.host(cat, name, self.now + 1, us - 2)
+        self.now += us
+
+    def sync(self, name: str = "cudaDeviceSynchronize", op: str = "") -> None:
+        end = max(self.now, self.gpu) + 3
+        if op:
+            self.host("cpu_op", op, self.now - 1, end - self.now + 2)
+        self.number += 1
+        self.host("cuda_runtime", name, self.now, end - self.now, correlation=self.number)
+        self.now = end
+
+
+def program(fault: str) -> tuple[Trace, float]:
+    """Eight steps of 40 kernels, the GPU the slower side; and what the fault costs, by hand."""
+    t, cost = Trace(), 0.0
+    for step in range(8):
+        begin = t.now
+        for layer in range(10):
+            for k in range(4):
+                us = 60.0
+                name = ("ampere_bf16_s16816gemm_bf16_128x128", "void layer_norm_kernel", "ampere_bf16_s16816gemm_bf16_128x64", "flash_fwd_kernel")[k]
+                if fault == "slow layer" and layer == 7 and k in (0, 2):
+                    us, cost = 180.0, cost + 120
+                t.launch(name, us, grid=[64, 1, 1], block=[128, 1, 1])
+                if fault == "sync" and k == 3:
+                    t.sync("cudaStreamSynchronize", "aten::item")
+        if fault == "copy":
+            t.launch("Memcpy HtoD (Pageable -> Device)", 800, cat="gpu_memcpy", wait=True, bytes=4 << 20)
+        t.sync()
+        if fault == "data":
+            t.work(900, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
+            cost += 900
+        if fault == "host":
+            t.work(700, "write_log")
+            cost += 700
+        if fault == "pause" and step in (2, 5):
+            t.work(2500, "gc.collect")
+            cost += 2500
+        if fault == "compile" and step == 4:
+            t.work(6000, "_compile.compile_inner (dynamo_timed)", "user_annotation")
+            cost += 6000
+        if fault == "allocator":
+            for name in ("cudaMalloc", "cudaMalloc"):
+                t.host("cuda_runtime", name, t.now + 1, 300)
+                t.now += 302
+            cost += 600
+        t.host("user_annotation", f"ProfilerStep#{step + 3}", begin, t.now - begin - 1)
+    return t, cost
+
+
+FAULTS = [("slow layer", "slow-sibling"), ("sync", "blocked-in-call"), ("data", "data-loading"), ("host", "host-work"), ("pause", "pause"),
+          ("compile", "recompilation"), ("allocator", "allocator"), ("copy", "pageable-copies")]
+
+
+class LadderCase(LpoCase):
+    def report(self, path: str) -> dict:
+        done = self.lpo("report", path, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def of(self, t: Trace) -> dict:
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+            json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "computeMajor": 8, "computeMinor": 0}],
+                       "traceEvents": t.events}, f)
+            f.flush()
+            return self.report(f.name)
+
+    def holds(self, r: dict) -> None:
+        """What every ladder holds."""
+        ladder, left = r["ladder"], r["ladder"]["window_ns"]
+        for x in ladder["rungs"]:
+            left -= x["saving_ns"]
+            self.assertGreater(x["saving_ns"], 0)
+            self.assertEqual(left, x["after_ns"])
+            self.assertTrue(x["evidence"] and x["advice"] and x["where"])
+        self.assertEqual([(x["id"], x["saving_ns"]) for x in ladder["rungs"]], [(x["id"], x["saving_ns"]) for x in r["findings"]])
+        self.assertLessEqual(ladder["window_ns"], r["window"]["wall_ns"])
+        self.assertLessEqual(ladder["floor_ns"], max(left, ladder["floor_ns"]))
+
+
+class Ladder(LadderCase):
+    def test_without_a_fault_there_is_no_rung_of_one(self) -> None:
+        r = self.of(program("")[0])
+        self.holds(r)
+        self.assertEqual((r["window"]["steps"], r["window"]["basis"]), (8, "steps"))
+        self.assertFalse({x["id"] for x in r["findings"]} & {kind for _, kind in FAULTS})
+
+    def test_a_fault_is_the_rung_with_its_size(self) -> None:
+        for fault, kind in FAULTS:
+            with self.subTest(fault=fault):
+                base, bad = self.of(program("")[0]), self.of(program(fault)[0])
+                cost = bad["window"]["wall_ns"] - base["window"]["wall_ns"]
+                self.holds(bad)
+                self.assertEqual(bad["findings"][0]["id"], kind)
+                if kind != "pageable-copies":  # the copy itself stays
+                    self.assertAlmostEqual(bad["findings"][0]["saving_ns"] / cost, 1, delta=0.1)
+
+    def test_faults_that_no_one_waits_for_save_nothing(self) -> None:
+        t = Trace()
+        for _ in range(200):  # the host works for 20 us, the GPU for 60
+            t.work(20, "write_log")
+            t.launch("gemm", 60)
+        t.sync()
+        self.assertEqual([x["id"] for x in self.of(t)["findings"]], [])
+
+    def test_every_ladder_adds_up(self) -> None:
+        data = os.path.join(SOURCE, "tests", "data")
+        shared = os.path.join(SHARED, "traces")
+        paths = [p for d in (data, shared) for k in ("kineto", "nsys") for p in sorted(glob.glob(os.path.join(d, k, "*.gz")))]
+        seen = 0
+        for path in paths:
+            with self.subTest(trace=os.path.basename(path)):
+                r = self.report(path)
+                if r.get("ladder"):
+                    seen += 1
+                    self.holds(r)
+        self.assertGreater(seen, 10)
+
+
+# What an expert says first of traces of ../shared/data/diagnoses: the ids that say it, and how far down they may stand.
+ANSWERS = {
+    "tl-gemm-few-tiles": ("operator-below-roof", 1), "tl-gemm-tall-skinny": ("operator-below-roof", 1), "tl-sdpa-head-256": ("operator-below-roof", 1),
+    "tl-elem-add": ("operator-below-roof", 1), "tl-moe-tiny-batch-many-experts": ("launch-bound", 1), "kineto-workers0-a": ("data-loading", 1),
+    "lz-cold-start": ("first-calls", 1), "na-same-stream": ("same-stream", 3), "bc-forward-fp32": ("no-tensor-cores", 1),
+    "bc-attention-4096": ("unfused-attention", 1), "mem-forward": ("memory-peak", 1), "mem-optimizer": ("memory-peak", 1),
+    "fault-recompile": ("recompilation", 1), "fault-upcast": ("no-tensor-cores", 5), "jh-dataloader": ("data-loading", 2),
+}
+
+
+class Expert(LadderCase):
+    def test_what_an_expert_says_first(self) -> None:
+        path = os.path.join(SHARED, "diagnoses")
+        if not os.path.exists(os.path.join(path, "cases.json")):
+            self.skipTest("the diagnoses are not here")
+        with open(os.path.join(path, "cases.json"), encoding="utf-8") as f:
+            cases = {c["id"]: c for c in json.load(f)["cases"]}
+        for name, (kind, most) in ANSWERS.items():
+            with self.subTest(case=name):
+                found = [x["id"] for x in self.report(os.path.join(path, cases[name]["files"][0]))["findings"]]
+                self.assertIn(kind, found[:most])
+        healthy = self.report(os.path.join(path, cases["na-healthy-small-gaps"]["files"][0]))
+        self.assertEqual(healthy["findings"], [])
+        workers = self.report(os.path.join(path, cases["kineto-workers4"]["files"][0]))
+        self.assertNotIn("data-loading", [x["id"] for x in workers["findings"]])
+
+
+if __name__ == "__main__":
+    tap.main()
