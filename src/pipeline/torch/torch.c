@@ -44,10 +44,10 @@ static const struct lpo_settings_field fields[] = {
 static const char *const trace_files[] = { "*trace*.json", "*trace*.json.gz", "*snapshot*.pickle",
                                            NULL };
 
-static const char *const formats[] = { "kineto", "xprof", NULL };
+static const char *const formats[] = { "kineto", "xprof", "rocprof", NULL };
 static const char *const beside[] = { "snapshot", NULL };
 static const char *const whats[] = { "the trace of the PyTorch profiler",
-                                     "the trace of jax.profiler",
+                                     "the trace of jax.profiler", "the trace of rocprofv3",
                                      "the memory snapshot of PyTorch" };
 
 static const struct lpo_rundir_kind results = {

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The JSON of AMD's rocprofv3: {"rocprofiler-sdk-tool": [a process, …]}. */
+#include <stdio.h>
+#include <string.h>
+
+#include "trace/kineto/private.h"
+#include "trace/readers.h"
+#include "trace/rocprof/private.h"
+#include "trace/trace.h"
+#include "util/err.h"
+#include "util/json_stream.h"
+
+enum { MAX_VALUE = 4 << 20, KEY = 64, DEEPEST = 6 };
+
+static const char top_key[] = "rocprofiler-sdk-tool";
+
+struct file {
+    struct lpo_json_stream *s;
+    struct lpo_rocprof_build *build;
+    struct lpo_err *err;
+    uint64_t rows;
+    bool seen;
+};
+
+/* --- one step of the stream ----------------------------------------------------------------- */
+
+struct key {
+    bool first;
+    char name[KEY]; /* of the members that matter; longer ones are cut */
+};
+
+static int read_key(struct lpo_pull *q, void *ctx)
+{
+    struct key *k = ctx;
+    struct lpo_json_pull_text text;
+    bool first = k->first;
+    int rc = lpo_json_pull_member(q, &first, &text);
+
+    if (rc <= 0)
+        return rc;
+    k->first = false;
+    snprintf(k->name, sizeof k->name, "%.*s", text.len < KEY ? (int)text.len : KEY - 1, text.at);
+    return 1;
+}
+
+struct item {
+    bool first;
+    struct rocprof_row row;
+    struct lpo_json_pull_text text;
+};
+
+static int read_row(struct lpo_pull *q, void *ctx)
+{
+    struct item *i = ctx;
+    bool first = i->first;
+    int rc = lpo_json_pull_item(q, &first);
+
+    if (rc > 0)
+        rc = lpo_rocprof_row_read(q, &i->row);
+    else
+        return rc;
+    if (rc < 0)
+        return rc;
+    i->first = false;
+    return 1;
+}
+
+static int read_name(struct lpo_pull *q, void *ctx)
+{
+    struct item *i = ctx;
+    bool first = i->first;
+    int rc = lpo_json_pull_item(q, &first);
+
+    if (rc <= 0)
+        return rc;
+    rc = lpo_json_pull_peek(q) == '"' ? lpo_json_pull_string(q, &i->text) : lpo_json_pull_skip(q);
+    if (rc < 0)
+        return rc;
+    i->first = false;
+    return 1;
+}
+
+/* Before the next item of a list: 1, or 0 at its end. */
+static int read_comma(struct lpo_pull *q, void *ctx)
+{
+    bool *list_first = ctx, first = *list_first;
+    int rc = lpo_json_pull_item(q, &first);
+
+    if (rc > 0)
+        *list_first = false;
+    return rc;
+}
+
+static int read_pid(struct lpo_pull *q, void *ctx)
+{
+    return lpo_kineto_number(q, 0, ctx);
+}
+
+/* --- the tree of the file ------------------------------------------------------------------- */
+
+static int read_list(struct file *f, const char *list)
+{
+    struct item item = { .first = true };
+    int rc = lpo_json_stream_bracket(f->s, f->err);
+
+    if (rc != '[')
+        return rc < 0 ? rc : lpo_json_stream_skip(f->s, f->err);
+    while ((rc = lpo_json_stream_read(f->s, read_row, &item, f->err)) > 0) {
+        lpo_rocprof_build_row(f->build, list, &item.row);
+        f->rows++;
+    }
+    return rc;
+}
+
+typedef int (*member_fn)(struct file *f, const char *name);
+
+static int read_object(struct file *f, member_fn member)
+{
+    struct key key = { .first = true };
+    int rc = lpo_json_stream_bracket(f->s, f->err);
+
+    if (rc != '{')
+        return rc < 0 ? rc : lpo_json_stream_skip(f->s, f->err);
+    while ((rc = lpo_json_stream_read(f->s, read_key, &key, f->err)) > 0)
+        if ((rc = member(f, key.name)) < 0)
+            return rc;
+    return rc;
+}
+
+static int read_kind_member(struct file *f, const char *name)
+{
+    struct item item = { .first = true };
+    int rc;
+
+    if (strcmp(name, "operations") != 0)
+        return lpo_json_stream_skip(f->s, f->err);
+    rc = lpo_json_stream_bracket(f->s, f->err);
+    if (rc != '[')
+        return rc < 0 ? rc : lpo_json_stream_skip(f->s, f->err);
+    while ((rc = lpo_json_stream_read(f->s, read_name, &item, f->err)) > 0)
+        lpo_rocprof_build_operation(f->build, &item.text);
+    return rc;
+}
+
+static int read_kinds(struct file *f)
+{
+    bool first = true;
+    int rc = lpo_json_stream_bracket(f->s, f->err);
+
+    if (rc != '[')
+        return rc < 0 ? rc : lpo_json_stream_skip(f->s, f->err);
+    while ((rc = lpo_json_stream_read(f->s, read_comma, &first, f->err)) > 0) {
+        lpo_rocprof_build_kind(f->build);
+        if ((rc = read_object(f, read_kind_member)) < 0)
+            return rc;
+    }
+    return rc;
+}
+
+static int read_strings_member(struct file *f, const char *name)
+{
+    if (strcmp(name, "buffer_records") == 0)
+        return read_kinds(f);
+    return strcmp(name, "marker_api") == 0 ? read_list(f, "marker_api of strings")
+                                           : lpo_json_stream_skip(f->s, f->err);
+}
+
+static int read_record_member(struct file *f, const char *name)
+{
+    return lpo_rocprof_build_wants(name) ? read_list(f, name) : lpo_json_stream_skip(f->s, f->err);
+}
+
+static int read_metadata_member(struct file *f, const char *name)
+{
+    int64_t pid = LPO_NO_TIME;
+    int rc;
+
+    if (strcmp(name, "pid") != 0)
+        return lpo_json_stream_skip(f->s, f->err);
+    rc = lpo_json_stream_read(f->s, read_pid, &pid, f->err);
+    if (rc >= 0 && pid >= 0)
+        lpo_rocprof_build_process(f->build, pid);
+    return rc;
+}
+
+static int read_process_member(struct file *f, const char *name)
+{
+    if (strcmp(name, "metadata") == 0)
+        return read_object(f, read_metadata_member);
+    if (strcmp(name, "strings") == 0)
+        return read_object(f, read_strings_member);
+    if (strcmp(name, "buffer_records") == 0)
+        return read_object(f, read_record_member);
+    return read_record_member(f, name);
+}
+
+static int read_top_member(struct file *f, const char *name)
+{
+    bool first = true;
+    int rc;
+
+    if (strcmp(name, top_key) != 0)
+        return lpo_json_stream_skip(f->s, f->err);
+    f->seen = true;
+    rc = lpo_json_stream_bracket(f->s, f->err);
+    if (rc != '[')
+        return rc < 0 ? rc : LPO_E_FORMAT;
+    while ((rc = lpo_json_stream_read(f->s, read_comma, &first, f->err)) > 0)
+        if ((rc = read_object(f, read_process_member)) < 0)
+            return rc;
+    return rc;
+}
+
+static int rocprof_read(const char *path, struct lpo_trace *into, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_json_stream) s = NULL;
+    struct lpo_err scratch = { 0 };
+    struct file f = { .err = &scratch };
+    int rc = lpo_json_stream_open(path, LPO_PULL_LENIENT, MAX_VALUE, &s, err);
+
+    if (rc < 0)
+        return rc;
+    f.s = s;
+    f.build = lpo_rocprof_build_create(into);
+    into->has_ranges = true;
+    rc = read_object(&f, read_top_member);
+    lpo_rocprof_build_finish(f.build);
+    lpo_rocprof_build_destroy(f.build);
+    if (rc == LPO_E_IO)
+        return lpo_fail(err, rc, "%s", lpo_err_cause(&scratch));
+    if (!f.seen)
+        return lpo_fail(err, LPO_E_FORMAT, "no \"%s\" was found", top_key);
+    if (rc < 0)
+        lpo_trace_note_damage(into, 0,
+                              "the file is cut off or broken: the %llu records before were read",
+                              (unsigned long long)f.rows);
+    return 0;
+}
+
+static bool rocprof_sniff(const char *path, const unsigned char *head, size_t len)
+{
+    static const char mark[] = "\"rocprofiler-sdk-tool\"";
+
+    (void)path;
+    return len && memmem(head, len < 256 ? len : 256, mark, sizeof mark - 1);
+}
+
+const struct lpo_reader lpo_rocprof_reader = {
+    .name = "rocprof",
+    .summary = "rocprofv3 JSON (AMD)",
+    .sniff = rocprof_sniff,
+    .read = rocprof_read,
+};
