@@ -9,7 +9,6 @@
 #include "gpu/sheets.h"
 #include "pipeline/ncu/kernels.h"
 #include "region/classes.h"
-#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
 
@@ -17,16 +16,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_rules(const char *path)
 {
-    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    LPO_AUTO(lpo_region_own_rules) classes = NULL;
     LPO_AUTO(lpo_operators_rules) operators = NULL;
     char text[4096];
     const char *rule = text;
     struct lpo_err err = { 0 };
 
     snprintf(text, sizeof text, "file:%s", path);
-    lpo_trace_name(t, "void my::gemm_kernel<4, Functor<float> >(int)");
-    if (lpo_region_classes_set(t, &rule, 1, &err) < 0)
+    if (lpo_region_own_rules_read(&rule, 1, &classes, &err) < 0)
         insist(lpo_err_cause(&err)[0] != '\0');
+    else
+        lpo_region_class_by(classes, "void my::gemm_kernel<4, Functor<float> >(int)");
     err = (struct lpo_err){ 0 };
     if (lpo_operators_rules_read(&rule, 1, &operators, &err) < 0)
         insist(lpo_err_cause(&err)[0] != '\0');

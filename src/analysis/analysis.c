@@ -165,7 +165,7 @@ static bool selects_any(const struct lpo_region_selection *s)
     return false;
 }
 
-static struct lpo_analysis *attribute(struct lpo_trace *trace,
+static struct lpo_analysis *attribute(const struct lpo_trace *trace,
                                       const struct lpo_region_modules *modules)
 {
     struct lpo_analysis *a = lpo_xcalloc(1, sizeof *a);
@@ -178,7 +178,7 @@ static struct lpo_analysis *attribute(struct lpo_trace *trace,
     return a;
 }
 
-struct lpo_analysis *lpo_analysis_attribute(struct lpo_trace *trace)
+struct lpo_analysis *lpo_analysis_attribute(const struct lpo_trace *trace)
 {
     return attribute(trace, NULL);
 }
@@ -186,7 +186,7 @@ struct lpo_analysis *lpo_analysis_attribute(struct lpo_trace *trace)
 void lpo_analysis_select(struct lpo_analysis *a, struct lpo_region_selection *select, bool counters)
 {
     bool same = a->cells && !counters && !selects_any(a->select) && !selects_any(select) &&
-                !a->trace->own_classes; /* they may be newer than the cells */
+                !a->tree->own_rules; /* they may be newer than the cells */
 
     a->select = select;
     if (same)
@@ -194,13 +194,14 @@ void lpo_analysis_select(struct lpo_analysis *a, struct lpo_region_selection *se
     forget_sums(a->memo);
     lpo_region_cells_destroy(a->cells);
     a->cells = lpo_region_cells_create(a->tree, select);
-    if (a->trace->own_classes && a->timeline) { /* made before the rules were read */
+    if (a->tree->own_rules && a->timeline) { /* made before the rules were read */
         lpo_wall_timeline_destroy(a->timeline);
         a->timeline = lpo_wall_timeline_create(a->tree);
     }
 }
 
-struct lpo_analysis *lpo_analysis_of(struct lpo_trace *trace, struct lpo_region_selection *select)
+struct lpo_analysis *lpo_analysis_of(const struct lpo_trace *trace,
+                                     struct lpo_region_selection *select)
 {
     struct lpo_analysis *a = lpo_analysis_attribute(trace);
 
@@ -247,6 +248,7 @@ const struct lpo_analysis *lpo_analysis_modules(const struct lpo_analysis *a)
         m->module_ranges = lpo_region_modules_create(a->trace);
         if (m->module_ranges) {
             m->modules = attribute(a->trace, m->module_ranges);
+            lpo_region_tree_use(m->modules->tree, a->tree->own_rules);
             lpo_analysis_select(m->modules, a->select, false);
         }
         m->has_modules = true;

@@ -54,7 +54,7 @@ struct lpo_class_sum {
 };
 
 struct lpo_analysis {
-    struct lpo_trace *trace; /* borrowed */
+    const struct lpo_trace *trace; /* borrowed */
     struct lpo_region_tree *tree;
     struct lpo_region_cells *cells;          /* of the selected kernels */
     struct lpo_wall_timeline *timeline;      /* NULL when launches were skipped */
@@ -66,9 +66,10 @@ struct lpo_analysis {
 
 /* The regions alone; lpo_analysis_select() must follow before anything else is asked. Borrows the
  * trace, of which only metrics may change until then. */
-struct lpo_analysis *lpo_analysis_attribute(struct lpo_trace *trace);
+struct lpo_analysis *lpo_analysis_attribute(const struct lpo_trace *trace);
 /* Both. Borrows `select` too (NULL: everything). */
-struct lpo_analysis *lpo_analysis_of(struct lpo_trace *trace, struct lpo_region_selection *select);
+struct lpo_analysis *lpo_analysis_of(const struct lpo_trace *trace,
+                                     struct lpo_region_selection *select);
 void lpo_analysis_destroy(struct lpo_analysis *a); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_analysis);
 

@@ -8,6 +8,7 @@
 #include "analysis/counters/overlay.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/operators/cost.h"
+#include "region/tree.h"
 #include "rundir/members.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
@@ -154,6 +155,9 @@ static void analyse_all(struct lpo_analysis_run *run)
     for (size_t i = 0; i < d->sources.len; i++)
         if (d->sources.at[i].trace && !d->sources.at[i].analysis)
             attribute(run, &d->sources.at[i]);
+    for (size_t i = 0; i < d->sources.len; i++)
+        if (d->sources.at[i].analysis)
+            lpo_region_tree_use(d->sources.at[i].analysis->tree, d->own_rules);
     changed = lay_counters(d);
     lay_samples(d);
     for (size_t i = 0; i < d->sources.len; i++) {

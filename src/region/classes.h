@@ -9,8 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/auto.h"
+
 struct lpo_err;
-struct lpo_trace;
 
 enum lpo_region_kernel_class {
     LPO_CLASS_GEMM,
@@ -39,12 +40,14 @@ const char *lpo_region_class_name(enum lpo_region_kernel_class c); /* "GEMM", "a
 bool lpo_region_class_from_name(const char *text, enum lpo_region_kernel_class *out);
 
 /* Rules of the user, "CLASS=PATTERN" with a pattern of util/pattern.h over the whole name, or
- * "file:PATH" of a file like conf/rules/kernels.yaml; the first that fits decides, before ours.
- * Classes that were made before stay as they are. */
-int lpo_region_classes_set(struct lpo_trace *t, const char *const *rules, size_t count,
-                           struct lpo_err *err);
-/* Does one of those rules decide? Then *out has its class. */
-bool lpo_region_class_own(const struct lpo_trace *t, uint32_t name,
-                          enum lpo_region_kernel_class *out);
-/* The class of a kernel of a trace: by those rules, else by its name. */
-enum lpo_region_kernel_class lpo_region_class_of(const struct lpo_trace *t, uint32_t name);
+ * "file:PATH" of a file like conf/rules/kernels.yaml; the first that fits decides, before ours. */
+struct lpo_region_own_rules;
+
+/* *out is NULL where there are none. */
+int lpo_region_own_rules_read(const char *const *rules, size_t count,
+                              struct lpo_region_own_rules **out, struct lpo_err *err);
+void lpo_region_own_rules_destroy(struct lpo_region_own_rules *r); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_region_own_rules);
+/* The class of a kernel: by those rules (NULL: there are none), else by its name. */
+enum lpo_region_kernel_class lpo_region_class_by(const struct lpo_region_own_rules *r,
+                                                 const char *name);

@@ -201,18 +201,21 @@ uint32_t lpo_region_links_of(const struct lpo_region_tree *tree, const struct lp
     return tree->launch_links[gpu_op->launch];
 }
 
+void lpo_region_tree_use(struct lpo_region_tree *tree, const struct lpo_region_own_rules *rules)
+{
+    tree->own_rules = rules;
+    memset(tree->classes, 0, tree->nclasses);
+}
+
 enum lpo_region_kernel_class lpo_region_tree_class(const struct lpo_region_tree *tree,
                                                    uint32_t name)
 {
-    enum lpo_region_kernel_class own;
     const char *text = lpo_trace_text(tree->trace, name);
 
-    if (lpo_region_class_own(tree->trace, name, &own)) /* these may be newer than the tree */
-        return own;
     if (name >= tree->nclasses)
-        return lpo_region_kernel_class(text);
+        return lpo_region_class_by(tree->own_rules, text);
     if (!tree->classes[name])
-        tree->classes[name] = (unsigned char)(1 + lpo_region_kernel_class(text));
+        tree->classes[name] = (unsigned char)(1 + lpo_region_class_by(tree->own_rules, text));
     return (enum lpo_region_kernel_class)(tree->classes[name] - 1);
 }
 

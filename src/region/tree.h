@@ -100,13 +100,14 @@ struct lpo_region_tree {
     uint32_t *launch_links;  /* per launch: row of `links`; NULL: no launch has any */
     LPO_VEC(struct lpo_region_links) links; /* row 0: none */
     uint64_t too_deep;                      /* ranges beyond LPO_REGION_DEPTH */
-    uint64_t too_long;      /* ranges left out because all paths together would be too long */
-    uint64_t path_bytes;    /* text of all paths */
-    uint64_t too_many;      /* start/end ranges beyond LPO_REGION_OPEN_SETS */
-    uint64_t crooked;       /* push/pop ranges that outlive the range they began in */
-    uint64_t open;          /* ranges never closed */
-    unsigned char *classes; /* per name: 1 + its class by the rules; 0: nobody asked yet */
-    size_t nclasses;        /* names that the trace had when the tree was built */
+    uint64_t too_long;   /* ranges left out because all paths together would be too long */
+    uint64_t path_bytes; /* text of all paths */
+    uint64_t too_many;   /* start/end ranges beyond LPO_REGION_OPEN_SETS */
+    uint64_t crooked;    /* push/pop ranges that outlive the range they began in */
+    uint64_t open;       /* ranges never closed */
+    const struct lpo_region_own_rules *own_rules; /* of the user; borrowed; may be NULL */
+    unsigned char *classes;                       /* per name: 1 + its class; 0: nobody asked yet */
+    size_t nclasses; /* names that the trace had when the tree was built */
     struct lpo_map_pair node_map, place_map, link_map;
     uint32_t last_top;             /* as last_child, of those without a parent */
     struct lpo_map_u64 *visit_map; /* (node, process) to a row of `visits`: see tree.c */
@@ -130,6 +131,8 @@ uint32_t lpo_region_links_of(const struct lpo_region_tree *tree, const struct lp
  * trace may have a million names. */
 enum lpo_region_kernel_class lpo_region_tree_class(const struct lpo_region_tree *tree,
                                                    uint32_t name);
+/* From now on by rules of the user too; borrowed. */
+void lpo_region_tree_use(struct lpo_region_tree *tree, const struct lpo_region_own_rules *rules);
 
 /* Appends "decode/LLM@layer 3/a\/b". */
 void lpo_region_add_path(const struct lpo_region_tree *tree, uint32_t node, struct lpo_str *out);

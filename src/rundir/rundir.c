@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
+#include "region/classes.h"
 #include "region/select.h"
 #include "run/folder.h"
 #include "rundir/members.h"
@@ -231,6 +232,7 @@ void lpo_rundir_destroy(struct lpo_rundir *d)
         lpo_region_selection_destroy(d->sources.at[i].select);
     }
     lpo_region_selection_destroy(d->counters_select);
+    lpo_region_own_rules_destroy(d->own_rules);
     for (size_t i = 0; i < d->counters.len; i++)
         lpo_counters_file_destroy(d->counters.at[i].file);
     lpo_vec_free(&d->counters);

@@ -26,6 +26,7 @@ struct lpo_file_text;
 struct lpo_hardware;
 struct lpo_json;
 struct lpo_node;
+struct lpo_region_own_rules;
 struct lpo_region_selection;
 struct lpo_trace;
 
@@ -128,6 +129,8 @@ struct lpo_rundir {
     /* report.* and the patterns of the stage that measured counters: what its region reports show
      * of another stage's trace that the counters were applied to. NULL: that stage has none. */
     struct lpo_region_selection *counters_select;
+
+    struct lpo_region_own_rules *own_rules; /* report.classes; NULL: none */
 
     /* report.* of the config, then of the overrides */
     bool private_too, aggregate;

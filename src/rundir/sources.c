@@ -337,6 +337,8 @@ int lpo_rundir_selections_make(struct lpo_rundir *d, struct lpo_err *err)
 {
     struct lpo_settings_words classes = lpo_settings_list(d->arena, d->config, "report.classes");
 
+    if (!d->own_rules && lpo_region_own_rules_read(classes.at, classes.len, &d->own_rules, err) < 0)
+        return lpo_ctx(err, "config key report.classes");
     for (size_t i = 0; i < d->sources.len; i++) {
         struct lpo_source *s = &d->sources.at[i];
 
@@ -346,8 +348,6 @@ int lpo_rundir_selections_make(struct lpo_rundir *d, struct lpo_err *err)
             s->trace->skip |= LPO_SKIP_ADOPTION;
         if (s->trace && lpo_streq(lpo_settings_text(d->config, "report.regions.backward"), "off"))
             s->trace->skip |= LPO_SKIP_BACKWARD;
-        if (s->trace && lpo_region_classes_set(s->trace, classes.at, classes.len, err) < 0)
-            return lpo_ctx(err, "config key report.classes");
         /* one of its own: each selection counts what its patterns matched, in one trace */
         if (s->trace && (s->kind->roles & LPO_ROLE_COUNTERS) && has_patterns(d, s->kind) &&
             make_selection(d, s->kind, &d->counters_select, err) < 0)

@@ -61,7 +61,6 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_map_pair_free(&x->looks);
     free(x);
     lpo_trace_names_destroy(t->names);
-    free(t->own_classes);
     lpo_vec_free(&t->gpu_ops);
     lpo_vec_free(&t->launches);
     lpo_vec_free(&t->calls);

@@ -448,8 +448,6 @@ enum lpo_trace_need {
 
 struct lpo_trace {
     struct lpo_trace_names *names;
-    unsigned char *own_classes; /* per name, by rules of the user (region/classes.h); may be NULL */
-    size_t own_classes_len;
     LPO_VEC(struct lpo_gpu_op) gpu_ops;
     LPO_VEC(struct lpo_launch) launches;
     LPO_VEC(struct lpo_api_call) calls;

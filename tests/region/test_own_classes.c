@@ -2,7 +2,6 @@
 /* Rules of the user for classes of kernels: report.classes. */
 #include "../unit.h"
 #include "region/classes.h"
-#include "trace/trace.h"
 #include "util/err.h"
 
 static const struct own_case {
@@ -24,18 +23,17 @@ static const struct own_case {
 static void check_own(void **state)
 {
     const struct own_case *c = *state;
-    LPO_AUTO(lpo_trace) t = lpo_trace_create();
-    uint32_t name = lpo_trace_name(t, c->kernel);
+    LPO_AUTO(lpo_region_own_rules) own = NULL;
     struct lpo_err err = { 0 };
     size_t count = 0;
     int rc;
 
     while (c->rules[count])
         count++;
-    rc = lpo_region_classes_set(t, c->rules, count, &err);
+    rc = lpo_region_own_rules_read(c->rules, count, &own, &err);
     assert_int_equal(rc == 0, c->want != NULL);
     if (c->want)
-        assert_string_equal(lpo_region_class_name(lpo_region_class_of(t, name)), c->want);
+        assert_string_equal(lpo_region_class_name(lpo_region_class_by(own, c->kernel)), c->want);
 }
 
 /* Files in the grammar of conf/rules/kernels.yaml. */
@@ -70,8 +68,7 @@ static const struct file_case {
 static void check_file(void **state)
 {
     const struct file_case *c = *state;
-    LPO_AUTO(lpo_trace) t = lpo_trace_create();
-    uint32_t name = lpo_trace_name(t, c->kernel);
+    LPO_AUTO(lpo_region_own_rules) own = NULL;
     struct lpo_err err = { 0 };
     char path[64], rule[80];
     const char *rules[] = { rule };
@@ -79,11 +76,11 @@ static void check_file(void **state)
 
     unit_file(c->text, strlen(c->text), path);
     snprintf(rule, sizeof rule, "file:%s", path);
-    rc = lpo_region_classes_set(t, rules, 1, &err);
+    rc = lpo_region_own_rules_read(rules, 1, &own, &err);
     unlink(path);
     assert_int_equal(rc == 0, c->want != NULL);
     if (c->want)
-        assert_string_equal(lpo_region_class_name(lpo_region_class_of(t, name)), c->want);
+        assert_string_equal(lpo_region_class_name(lpo_region_class_by(own, c->kernel)), c->want);
 }
 
 int main(void)

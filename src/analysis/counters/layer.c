@@ -144,15 +144,11 @@ static void sort_configs(struct lpo_layer *l, double *square)
     free(sorted);
 }
 
-/* The rules are many and the names long: once per name. */
-static uint8_t class_of(const struct lpo_trace *t, uint8_t *known,
-                        const struct lpo_sampled_config *c)
+static uint8_t class_of(const struct lpo_layer *l, const struct lpo_sampled_config *c)
 {
     if (c->kind != LPO_KERNEL)
         return (uint8_t)(LPO_CLASSES + c->kind - LPO_COPY);
-    if (!known[c->name])
-        known[c->name] = (uint8_t)(1 + lpo_region_class_of(t, c->name));
-    return (uint8_t)(known[c->name] - 1);
+    return (uint8_t)lpo_region_tree_class(l->tree, c->name);
 }
 
 static uint32_t class_unknown(struct lpo_layer *l, uint32_t *of_class, uint8_t class)
@@ -168,7 +164,6 @@ static uint32_t class_unknown(struct lpo_layer *l, uint32_t *of_class, uint8_t c
  * grows with the square of their number. */
 static void choose_unknowns(struct lpo_layer *l, const double *square)
 {
-    uint8_t *known = lpo_xcalloc(lpo_trace_name_count(l->trace) + 1, sizeof *known);
     uint32_t of_class[CLASSES + 1];
 
     for (size_t i = 0; i <= CLASSES; i++)
@@ -177,7 +172,7 @@ static void choose_unknowns(struct lpo_layer *l, const double *square)
         struct lpo_sampled_config *c = &l->gpu->configs.at[i];
         double mean = (double)c->ns / (double)c->launches;
         double variance = square[i] / (double)c->launches - mean * mean;
-        uint8_t class = class_of(l->trace, known, c);
+        uint8_t class = class_of(l, c);
 
         c->single &= l->unknowns.len < SINGLE;
         if (c->single) {
@@ -191,7 +186,6 @@ static void choose_unknowns(struct lpo_layer *l, const double *square)
     }
     l->gpu->unknowns = l->unknowns.len;
     l->factor = lpo_xcalloc(l->unknowns.len + LPO_LAYER_FEW, sizeof *l->factor);
-    free(known);
 }
 
 /* Fine enough that no cell of a region table (region/cells.h) has a part of a group. */

@@ -50,7 +50,7 @@ static const char *any_of(struct lpo_arena *a, const struct lpo_str *text)
 
 static bool is_collective(const struct lpo_analysis *x, uint32_t name)
 {
-    return lpo_region_class_of(x->trace, name) == LPO_CLASS_COLLECTIVE;
+    return lpo_region_tree_class(x->tree, name) == LPO_CLASS_COLLECTIVE;
 }
 
 static const char *top_of(struct lpo_arena *a, const struct lpo_analysis *x, size_t n, bool ranks)

@@ -6,11 +6,11 @@
 #include "region/classes.h"
 #include "region/kernel_name/class.h"
 #include "rules/rules.h"
-#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/pattern.h"
 #include "util/str.h"
+#include "util/vec.h"
 #include "util/xmalloc.h"
 
 enum { NONE = LPO_CLASSES };
@@ -21,6 +21,10 @@ struct own {
     struct lpo_pattern *pattern;
     struct lpo_arena *arena; /* of the file; NULL: it is a pattern */
     struct lpo_class_rules rules;
+};
+
+struct lpo_region_own_rules {
+    LPO_VEC(struct own) rules;
 };
 
 static void own_destroy(struct own *o)
@@ -72,45 +76,43 @@ static enum lpo_region_kernel_class own_class(const struct own *o, const char *n
     return d.rule ? d.class : NONE;
 }
 
-int lpo_region_classes_set(struct lpo_trace *t, const char *const *rules, size_t count,
-                           struct lpo_err *err)
+int lpo_region_own_rules_read(const char *const *rules, size_t count,
+                              struct lpo_region_own_rules **out, struct lpo_err *err)
 {
-    size_t names = lpo_trace_name_count(t);
+    LPO_AUTO(lpo_region_own_rules) all = NULL;
 
+    *out = NULL;
     if (!count)
         return 0;
-    free(t->own_classes);
-    t->own_classes = lpo_xmalloc(names + 1);
-    t->own_classes_len = names;
-    memset(t->own_classes, NONE, names + 1);
+    all = lpo_xcalloc(1, sizeof *all);
     for (size_t i = 0; i < count; i++) {
-        struct own o = { 0 };
-        int rc = read_rule(rules[i], &o, err);
-
-        for (uint32_t n = 0; rc == 0 && n < names; n++)
-            if (t->own_classes[n] == NONE)
-                t->own_classes[n] =
-                    (unsigned char)own_class(&o, lpo_trace_text(t, n), lpo_trace_text_len(t, n));
-        own_destroy(&o);
-        if (rc < 0)
-            return rc;
+        lpo_vec_push(&all->rules, (struct own){ 0 });
+        if (read_rule(rules[i], &all->rules.at[i], err) < 0)
+            return err->code;
     }
+    *out = all;
+    all = NULL;
     return 0;
 }
 
-bool lpo_region_class_own(const struct lpo_trace *t, uint32_t name,
-                          enum lpo_region_kernel_class *out)
+void lpo_region_own_rules_destroy(struct lpo_region_own_rules *r)
 {
-    if (!t->own_classes || name >= t->own_classes_len || t->own_classes[name] == NONE)
-        return false;
-    *out = t->own_classes[name];
-    return true;
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->rules.len; i++)
+        own_destroy(&r->rules.at[i]);
+    lpo_vec_free(&r->rules);
+    free(r);
 }
 
-enum lpo_region_kernel_class lpo_region_class_of(const struct lpo_trace *t, uint32_t name)
+enum lpo_region_kernel_class lpo_region_class_by(const struct lpo_region_own_rules *r,
+                                                 const char *name)
 {
-    enum lpo_region_kernel_class own;
+    for (size_t i = 0; r && i < r->rules.len; i++) {
+        enum lpo_region_kernel_class class = own_class(&r->rules.at[i], name, strlen(name));
 
-    return lpo_region_class_own(t, name, &own) ? own
-                                               : lpo_region_kernel_class(lpo_trace_text(t, name));
+        if ((int)class != NONE)
+            return class;
+    }
+    return lpo_region_kernel_class(name);
 }
