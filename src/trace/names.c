@@ -4,8 +4,11 @@
 
 #include "util/arena.h"
 #include "util/map.h"
+#include "util/str.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct lpo_trace_names {
     struct lpo_map *map;
@@ -27,10 +30,30 @@ void lpo_trace_names_destroy(struct lpo_trace_names *n)
     free(n);
 }
 
+enum { LONGEST = 32768, KEPT = 4096, ROOM = KEPT + 64 };
+
+/* Nobody reads a name of a megabyte, and every table, page and search would carry it at each use:
+ * its beginning stays, and what tells it from others. */
+static const char *bounded(const char *text, size_t *len, char room[ROOM])
+{
+    size_t kept = KEPT;
+
+    if (*len <= LONGEST)
+        return text;
+    while (kept && ((unsigned char)text[kept] & 0xc0) == 0x80)
+        kept--;
+    memcpy(room, text, kept);
+    *len = kept + (size_t)snprintf(room + kept, ROOM - kept, "… (%zu bytes, #%016llx)", *len,
+                                   (unsigned long long)lpo_str_hash(text, *len));
+    return room;
+}
+
 uint32_t lpo_trace_names_put(struct lpo_trace_names *n, const char *text, size_t len)
 {
+    char room[ROOM];
+    const char *kept = bounded(text, &len, room);
     bool fresh;
-    uint64_t *slot = lpo_map_put(n->map, text, len, &fresh);
+    uint64_t *slot = lpo_map_put(n->map, kept, len, &fresh);
 
     if (fresh)
         *slot = lpo_map_count(n->map) - 1;
@@ -39,7 +62,9 @@ uint32_t lpo_trace_names_put(struct lpo_trace_names *n, const char *text, size_t
 
 uint32_t lpo_trace_names_find(const struct lpo_trace_names *n, const char *text, size_t len)
 {
-    const uint64_t *slot = lpo_map_find(n->map, text, len);
+    char room[ROOM];
+    const char *kept = bounded(text, &len, room);
+    const uint64_t *slot = lpo_map_find(n->map, kept, len);
 
     return slot ? (uint32_t)*slot : UINT32_MAX;
 }

@@ -9,6 +9,7 @@ static const struct lpo_budget defaults = {
     .inflate_ratio = 100, /* JSON and SQLite of real traces: 4 to 40 */
     .pipe_bytes = (uint64_t)16 << 30,
     .whole_file_bytes = (uint64_t)8 << 30,
+    .recovery_bytes = (uint64_t)256 << 20,
     .path_bytes = (uint64_t)32 << 20,
     .gpu_record_bytes = (uint64_t)32 << 20, /* about 4 million operations, 0.7 GB */
     .range_bytes = (uint64_t)64 << 20,      /* at most 13 million ranges, 420 MB */
@@ -46,6 +47,7 @@ void lpo_budget_raise(double factor)
         .inflate_ratio = times(defaults.inflate_ratio, factor),
         .pipe_bytes = times(defaults.pipe_bytes, factor),
         .whole_file_bytes = times(defaults.whole_file_bytes, factor),
+        .recovery_bytes = times(defaults.recovery_bytes, factor),
         .path_bytes = times(defaults.path_bytes, factor),
         .gpu_record_bytes = times(defaults.gpu_record_bytes, factor),
         .range_bytes = times(defaults.range_bytes, factor),

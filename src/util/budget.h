@@ -17,6 +17,7 @@ struct lpo_budget {
     uint64_t inflate_bytes, inflate_ratio;
     uint64_t pipe_bytes;       /* of a pipe, kept in TMPDIR while it is read */
     uint64_t whole_file_bytes; /* of a .ncu-rep, whose results are all kept in memory */
+    uint64_t recovery_bytes;   /* of damaged JSON, read again in search of the next event */
     uint64_t path_bytes;       /* text of all region paths of a trace */
     uint64_t gpu_record_bytes; /* of native traces whose GPU operations are kept one by one */
     uint64_t range_bytes;      /* of events in native traces whose ranges are kept one by one */

@@ -9,10 +9,16 @@
 
 #include "util/arena.h"
 
+enum { SPILL_BYTES = 1 << 20 };
+
 static void room_for(struct lpo_str *s, size_t more)
 {
     size_t need, cap = s->cap ? s->cap : 64;
 
+    if (s->spill && s->len > SPILL_BYTES) {
+        fwrite(s->at, 1, s->len, s->spill);
+        s->len = 0;
+    }
     if (__builtin_add_overflow(s->len, more + 1, &need))
         need = (size_t)-1;
     if (need <= s->cap)

@@ -9,10 +9,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct lpo_str {
     char *at;
     size_t len, cap;
+    FILE *spill; /* NULL, or where the text goes when it has become long: for those who only add */
 };
 
 void lpo_str_free(struct lpo_str *s);

@@ -8,6 +8,8 @@
 #include "util/str.h"
 #include "writer/writer.h"
 
+enum { LONGEST_NAME = 1000 };
+
 /* Microseconds with three decimals are exact nanoseconds. */
 static void add_us(struct lpo_str *out, int64_t ns)
 {
@@ -17,13 +19,28 @@ static void add_us(struct lpo_str *out, int64_t ns)
                  (unsigned)(n % 1000));
 }
 
+/* There is no table of names in this format: each event has its own copy. */
+static void add_name(struct lpo_str *out, const char *name)
+{
+    size_t len = strnlen(name, LONGEST_NAME + 1);
+    bool cut = len > LONGEST_NAME;
+
+    while (cut && ((unsigned char)name[--len] & 0xc0) == 0x80)
+        ;
+    lpo_json_add_json(out, name, len, false);
+    if (!cut)
+        return;
+    out->len--; /* into the quotes */
+    lpo_str_add(out, "\\u2026\"");
+}
+
 static void add_meta(struct lpo_str *out, const char *what, size_t pid, size_t tid,
                      const char *name)
 {
     lpo_str_addf(
         out, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%zu,\"tid\":%zu,\"args\":{\"name\":", what,
         pid, tid);
-    lpo_json_add_json(out, name, strlen(name), false);
+    add_name(out, name);
     lpo_str_add(out, "}}");
 }
 
@@ -69,7 +86,7 @@ static void write_counts(const struct lpo_figure *f, const size_t *groups, struc
         const struct lpo_count *c = &f->counts.at[i];
 
         lpo_str_add(out, ",\n{\"ph\":\"C\",\"name\":");
-        lpo_json_add_json(out, c->title, strlen(c->title), false);
+        add_name(out, c->title);
         lpo_str_addf(out, ",\"pid\":%zu,\"ts\":", groups[c->lane] + 1);
         add_us(out, c->ns);
         lpo_str_add(out, ",\"args\":{\"value\":");
@@ -90,7 +107,7 @@ static void write_span_notes(const struct lpo_figure *f, size_t i, size_t *next,
         lpo_str_add(out, between);
         lpo_json_add_json(out, n->key, strlen(n->key), false);
         lpo_str_addc(out, ':');
-        lpo_json_add_json(out, n->text, strlen(n->text), false);
+        add_name(out, n->text);
         between = ",";
     }
     lpo_str_add(out, *between == ',' && between[1] == '\0' ? "}" : "");
@@ -115,7 +132,7 @@ static void write_lanes(const struct lpo_figure *f, struct lpo_str *out)
         const struct lpo_span *s = &f->spans.at[i];
 
         lpo_str_add(out, ",\n{\"ph\":\"X\",\"name\":");
-        lpo_json_add_json(out, s->name, strlen(s->name), false);
+        add_name(out, s->name);
         lpo_str_addf(out, ",\"pid\":%zu,\"tid\":%u,\"ts\":", groups[s->lane] + 1, s->lane + 1);
         add_us(out, s->start_ns);
         lpo_str_add(out, ",\"dur\":");
@@ -170,6 +187,7 @@ const struct lpo_writer lpo_writer_perfetto = {
     .name = "perfetto",
     .summary = "timelines for ui.perfetto.dev and chrome://tracing",
     .kind = "timeline",
+    .streams = true,
     .file = "timeline.perfetto.json",
     .write = perfetto_write,
 };

@@ -28,6 +28,7 @@ struct lpo_writer {
                           * "diff": it writes none of them */
     const char *file; /* what it makes of it: "report.md"; "figures/%s.svg", of a figure or table */
     bool records;     /* shows the records of a document; the others show its sections alone */
+    bool streams;     /* only adds to what it wrote, so that it can go out in pieces */
     bool always;      /* made with every report, whatever report.formats says */
     /* The whole document as bytes; NULL where `draw` makes a file of each figure. */
     void (*write)(const struct lpo_doc *doc, struct lpo_str *out);

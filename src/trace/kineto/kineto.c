@@ -7,6 +7,7 @@
 
 #include "trace/readers.h"
 #include "trace/trace.h"
+#include "util/budget.h"
 #include "util/err.h"
 #include "util/json_stream.h"
 #include "util/str.h"
@@ -33,7 +34,8 @@ struct file {
 /* One step along the list: a comma and an event, or the end. */
 struct entry {
     unsigned wanted;
-    bool first; /* no comma before it */
+    bool first;    /* no comma before it */
+    uint64_t lost; /* bytes that were read in vain: nested damage is read again at each level */
     struct kineto_event event;
     struct kineto_order order;
 };
@@ -64,14 +66,16 @@ static int read_event(struct lpo_pull *q, struct entry *n)
 
 static int read_entry(struct lpo_pull *q, void *ctx)
 {
-    const char *end = q->end;
+    struct entry *n = ctx;
+    const char *from = q->p, *end = q->end;
     bool clipped = end - q->p > MAX_EVENT;
     int rc;
 
     if (clipped)
         q->end = q->p + MAX_EVENT;
-    rc = read_event(q, ctx);
+    rc = read_event(q, n);
     q->end = end;
+    n->lost += rc < 0 ? (uint64_t)(q->p - from) : 0;
     return rc == LPO_PULL_MORE && clipped ? LPO_E_FORMAT : rc;
 }
 
@@ -90,7 +94,7 @@ static int next_entry(struct file *f, struct entry *n)
             rc = lpo_json_stream_read_as(f->s, LPO_PULL_REPAIR, read_entry, n, f->err);
             f->repaired += rc > 0;
         }
-        if (!torn(rc) || f->broken == MAX_BROKEN)
+        if (!torn(rc) || f->broken == MAX_BROKEN || n->lost > lpo_budget()->recovery_bytes)
             return rc;
         /* an event that never ends is the file's end only when no other comes after it */
         found = lpo_json_stream_resync(f->s, f->err);
