@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -238,7 +239,8 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
         return lpo_cli_complete_main(app, argc - 2, argv + 2);
     if (strcmp(argv[1], "sample-counters") == 0) /* started by stage counters */
         return lpo_cli_sample_counters_main(app, argc - 2, argv + 2);
-    lpo_secrets_begin(); /* before anything is written */
+    signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of a write, with its message */
+    lpo_secrets_begin();      /* before anything is written */
     c = find(argv[1]);
     return c ? run_command(app, c, argc - 2, argv + 2) : unknown_command(app, argv[1]);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program: nothing here but the way into cli/command.c. */
 #include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/app.h"
@@ -9,7 +11,7 @@
 #include "util/arena.h"
 #include "util/visible.h"
 
-int main(int argc, char **argv)
+static int lpo_main(int argc, char **argv)
 {
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
     struct lpo_app app = { .arena = arena, .screen = stderr, .program = "lpo" };
@@ -40,4 +42,40 @@ int main(int argc, char **argv)
         return rc ? rc : 1;
     }
     return rc;
+}
+
+enum { STACK = 8 << 20 };
+
+struct call {
+    int argc, rc;
+    char **argv;
+};
+
+static void *run_call(void *arg)
+{
+    struct call *c = arg;
+
+    c->rc = lpo_main(c->argc, c->argv);
+    return NULL;
+}
+
+/* A stack of a few pages (ulimit -s 64) is a matter of who started us, and no reason to crash. */
+int main(int argc, char **argv)
+{
+    struct call c = { .argc = argc, .argv = argv };
+    struct rlimit limit;
+    pthread_attr_t attr;
+    pthread_t thread;
+
+    if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= STACK / 8)
+        return lpo_main(argc, argv);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK);
+    pthread_setattr_default_np(&attr); /* of threads that are started later */
+    if (pthread_create(&thread, &attr, run_call, &c) != 0) {
+        fputs("lpo: the limit on stacks is too low: ulimit -s 8192\n", stderr);
+        return 1;
+    }
+    pthread_join(thread, NULL);
+    return c.rc;
 }

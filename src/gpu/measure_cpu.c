@@ -132,13 +132,15 @@ static double measure(int threads, double seconds, bool stream)
     double sum = 0;
     int started = 0;
 
-    for (; started < threads; started++) {
-        w[started] = (struct worker){ .seconds = seconds, .stream = stream };
-        if (pthread_create(&w[started].thread, NULL, run_worker, &w[started]) != 0)
-            break;
-    }
-    for (int i = 0; i < started; i++) {
-        pthread_join(w[i].thread, NULL);
+    for (int i = 0; i < threads; i++)
+        w[i] = (struct worker){ .seconds = seconds, .stream = stream };
+    while (started + 1 < threads &&
+           pthread_create(&w[started + 1].thread, NULL, run_worker, &w[started + 1]) == 0)
+        started++;
+    run_worker(&w[0]); /* also where no thread can be started: then it is one core that counts */
+    for (int i = 0; i <= started; i++) {
+        if (i)
+            pthread_join(w[i].thread, NULL);
         sum += w[i].done;
     }
     free(w);

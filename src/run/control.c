@@ -81,6 +81,7 @@ static bool ask(struct lpo_arena *a, int fd, const char *request, struct lpo_con
         take_line(a, out, line);
     if (out->pid < 0)
         out->error = silent ? "the program does not answer: it may be stopped"
+                     : len  ? "what answers is not lpo's collector, or is one of another version"
                             : "refused: the program runs as another user";
     return silent || len;
 }

@@ -236,6 +236,7 @@ int lpo_run_folder_begin(struct lpo_arena *a, const char *wanted, struct lpo_run
             rmdir(f.dir);
         return lpo_ctx(err, "cannot make the run folder; set hydra.run.dir to another place");
     }
+    lpo_file_building(f.in_place ? NULL : f.dir);
     *out = f;
     if (take_lock(a, out, err) < 0) {
         lpo_run_folder_close(out);
@@ -270,6 +271,7 @@ int lpo_run_folder_publish(struct lpo_arena *a, struct lpo_run_folder *f, struct
             return lpo_fail_errno(err, "cannot put the run folder '%s' in place", chosen);
     }
     f->building = false;
+    lpo_file_building(NULL);
     above = open(lpo_path_dir(a, f->dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (above >= 0) {
         fsync(above); /* some file systems cannot; the run goes on */
@@ -331,8 +333,10 @@ int lpo_run_folder_claim(struct lpo_arena *a, const char *dir, struct lpo_run_fo
 
 void lpo_run_folder_close(struct lpo_run_folder *f)
 {
-    if (f->building && f->dir && !f->in_place)
+    if (f->building && f->dir && !f->in_place) {
         lpo_file_remove_at(AT_FDCWD, f->dir);
+        lpo_file_building(NULL);
+    }
     if (f->lock_fd >= 0)
         close(f->lock_fd);
     if (f->dir_fd >= 0)

@@ -374,9 +374,11 @@ static size_t add_note(struct lpo_trace *t, uint64_t count, const char *fmt, va_
 
     vsnprintf(text, sizeof text, fmt, ap);
     name = lpo_trace_name(t, text);
-    for (size_t i = 0; !count && i < t->notes.len; i++) /* a fact is said once */
-        if (t->notes.at[i].text == name && !t->notes.at[i].count)
+    for (size_t i = 0; i < t->notes.len; i++) /* a fact is said once, however many processes */
+        if (t->notes.at[i].text == name && !count == !t->notes.at[i].count) {
+            t->notes.at[i].count += count;
             return i;
+        }
     lpo_vec_push(&t->notes, (struct lpo_trace_note){ name, count });
     return t->notes.len - 1;
 }

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -177,8 +179,9 @@ static bool may_sweep(int dir, const char *name)
 
 int lpo_file_remove_at(int dir, const char *name)
 {
+    char room[2048];
     int rc = 0, fd;
-    DIR *d;
+    long n = 0;
 
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
         return 0;
@@ -187,16 +190,39 @@ int lpo_file_remove_at(int dir, const char *name)
     fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    d = fdopendir(fd);
-    if (!d) {
-        close(fd);
-        return -1;
-    }
-    for (struct dirent *e; rc == 0 && (e = readdir(d));)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            rc = lpo_file_remove_at(fd, e->d_name);
-    closedir(d);
-    return rc < 0 ? rc : unlinkat(dir, name, AT_REMOVEDIR);
+    /* without opendir(): a signal handler may not allocate */
+    while (rc == 0 && (n = syscall(SYS_getdents64, fd, room, sizeof room)) > 0)
+        for (long at = 0; rc == 0 && at < n;) {
+            const struct dirent64 *e = (const void *)(room + at);
+
+            if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+                rc = lpo_file_remove_at(fd, e->d_name);
+            at += e->d_reclen;
+        }
+    close(fd);
+    return rc < 0 || n < 0 ? -1 : unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+static struct {
+    atomic_bool set;
+    char path[PATH_MAX];
+} building;
+
+void lpo_file_building(const char *path)
+{
+    atomic_store(&building.set, false);
+    if (!path || strlen(path) >= sizeof building.path)
+        return;
+    strcpy(building.path, path);
+    atomic_store(&building.set, true);
+}
+
+void lpo_file_drop_building(void)
+{
+    /* another thread may still put files there */
+    for (int tries = 0; tries < 100 && atomic_load(&building.set); tries++)
+        if (lpo_file_remove_at(AT_FDCWD, building.path) == 0)
+            return;
 }
 
 static void sweep(int dir, bool deep, int depth)

@@ -55,6 +55,9 @@ bool lpo_file_keep(int fd);
 /* Removes the temporary files that are being written, and the scratch files. For a signal handler
  * that ends the process. */
 void lpo_file_drop_temp(void);
+/* A folder that is not yet in its place (an absolute path; NULL: none), which goes too. */
+void lpo_file_building(const char *path);
+void lpo_file_drop_building(void);
 void lpo_file_drop_scratch(void); /* the scratch files alone */
 
 /* lpo_file_write() in its steps, for callers that write many files (util/file_queue.h). Flushing

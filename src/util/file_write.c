@@ -138,6 +138,7 @@ void lpo_file_drop_temp(void)
             unlinkat(dir - 1, in_writing[i].name, 0);
     }
     lpo_file_drop_scratch();
+    lpo_file_drop_building();
 }
 
 void lpo_file_new_drop(struct lpo_file_new *f)

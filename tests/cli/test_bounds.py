@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -71,6 +72,27 @@ class Bounds(LpoCase):
                           ["report", "--json"], ["report", every, "-o", name + ".report"]):
                 with self.subTest(name=name, words=words):
                     self.answer(*words, path)
+
+    def test_a_key_of_thousands_of_levels(self):
+        code, _, err = self.answer("config", "+a" + ".a" * 30000 + "=1")
+        self.assertEqual(code, 2)
+        self.assertIn("30001 levels", err)
+
+    def test_a_sweep_of_more_jobs_than_there_may_be_is_wrong_usage(self):
+        code, _, _ = self.answer("run", "-m", "--dry-run", "+a=range(0,100000)", "+b=1,2")
+        self.assertEqual(code, 2)
+
+    def limited(self, kind: int, most: int, *words: str):
+        return subprocess.run([LPO, *words], cwd=self.cwd, capture_output=True, text=True, timeout=HANGS,
+                              preexec_fn=lambda: resource.setrlimit(kind, (most, most)))
+
+    @unittest.skipIf(SECONDS > 10, "sanitizers have their own needs")
+    def test_limits_of_the_shell_end_in_words(self):
+        done = self.limited(resource.RLIMIT_FSIZE, 20480, "report", NATIVE, "-o", "out")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("File too large", done.stderr)
+        done = self.limited(resource.RLIMIT_STACK, 64 << 10, "top", NATIVE)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_name_of_a_megabyte_is_cut_once_and_stays_apart(self):
         def events(count):

@@ -7,8 +7,10 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,6 +37,16 @@ class Inherited(LpoCase):
             with self.subTest(words[0]):
                 done = subprocess.run([LPO, *words], cwd=self.cwd, capture_output=True, preexec_fn=self.spoil, timeout=60)
                 self.assertIn(done.returncode, (0, 3), done.stderr)
+
+    def test_an_answer_that_is_not_the_collectors(self) -> None:
+        path = os.path.join(self.cwd, "7.ctl")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+            server.bind(path)
+            server.listen()
+            threading.Thread(target=lambda: server.accept()[0].sendall(b"garbage\n\n"), daemon=True).start()
+            done = subprocess.run([LPO, "ctl", ".", "status"], cwd=self.cwd, capture_output=True, text=True, timeout=60)
+        self.assertIn("not lpo's collector", done.stdout + done.stderr)
+        self.assertNotIn("another user", done.stdout + done.stderr)
 
     def test_an_interrupt_that_was_blocked(self) -> None:
         child = subprocess.Popen([LPO, "run", "hydra.run.dir=out", *ONLY_DIRECT, "--", "sleep", "60"], cwd=self.cwd,

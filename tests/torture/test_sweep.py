@@ -285,6 +285,7 @@ class Sweep(unittest.TestCase):
             _, errors = child.communicate(timeout=600)
             self.assertEqual(child.returncode, 130, errors)
             self.unharmed(world)
+            self.assertEqual(list(world.root.rglob(".lpo-tmp-*")), [], "what was begun lies around")
             if world.run_dir.exists():
                 state = json.loads((world.run_dir / "run.json").read_text())
                 self.assertIn(state["state"], ("interrupted", "running"))

@@ -107,7 +107,8 @@ size_t lpo_override_column(struct lpo_ov_parser *p)
 
 /* The key, and the whole */
 
-#define MAX_TEXT (1 << 20) /* bytes of one override */
+#define MAX_TEXT   (1 << 20) /* bytes of one override */
+#define MAX_LEVELS 256       /* of a key, as in YAML */
 
 /* Empty, a name or a dotted name. */
 static int package(struct lpo_ov_parser *p)
@@ -201,6 +202,15 @@ static int override(struct lpo_ov_parser *p)
     return rc;
 }
 
+static size_t levels(const char *key)
+{
+    size_t n = 1;
+
+    for (; *key; key++)
+        n += *key == '.' || *key == '/';
+    return n;
+}
+
 int lpo_override_parse(struct lpo_arena *a, const char *text, struct lpo_override *out,
                        struct lpo_err *err)
 {
@@ -216,7 +226,11 @@ int lpo_override_parse(struct lpo_arena *a, const char *text, struct lpo_overrid
         rc = lpo_fail(err, LPO_E_LIMIT, "%zu bytes are more than an override may have", len);
     } else {
         rc = override(&p);
-        if (rc == 0 && p.late) {
+        if (rc == 0 && levels(out->key) > MAX_LEVELS) {
+            out->fault = LPO_FAULT_VALUE;
+            rc = lpo_fail(err, LPO_E_CONFIG, "a key of %zu levels; %d are the most",
+                          levels(out->key), MAX_LEVELS);
+        } else if (rc == 0 && p.late) {
             rc = LPO_E_CONFIG;
         } else if (rc == 0 && p.nested) {
             out->fault = LPO_FAULT_VALUE;

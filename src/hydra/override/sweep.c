@@ -162,7 +162,7 @@ static int count_jobs(const axis_vec *axes, size_t *jobs, struct lpo_err *err)
     *jobs = 1;
     for (size_t i = 0; i < axes->len; i++)
         if (__builtin_mul_overflow(*jobs, axes->at[i].count, jobs) || *jobs > LPO_SWEEP_MAX_JOBS)
-            return lpo_fail(err, LPO_E_LIMIT, "the sweep has more than %d jobs",
+            return lpo_fail(err, LPO_E_CONFIG, "the sweep has more than %d jobs",
                             LPO_SWEEP_MAX_JOBS);
     return 0;
 }
