@@ -21,11 +21,12 @@ enum { MOST_BYTES = 4 << 20 }; /* of a file of the user */
 static struct embedded {
     const char *name, *text;
     const size_t *len;
+    struct lpo_arena *arena; /* never freed */
     struct lpo_node *root;
 } files[] = {
-#define FILE_OF(name)                                                                              \
+#define FILE_OF(table)                                                                             \
     {                                                                                              \
-#name, lpo_rules_##name, &lpo_rules_##name##_len, NULL                                     \
+        .name = #table, .text = lpo_rules_##table, .len = &lpo_rules_##table##_len                 \
     }
     FILE_OF(kernels), FILE_OF(operators), FILE_OF(steps), FILE_OF(clients), FILE_OF(metrics),
 #undef FILE_OF
@@ -35,10 +36,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void parse_embedded(struct embedded *f)
 {
-    struct lpo_arena *arena = lpo_arena_create(); /* never freed */
     struct lpo_err err = { 0 };
 
-    if (lpo_yaml_parse(arena, f->text, *f->len, f->name, &f->root, &err) < 0)
+    f->arena = lpo_arena_create();
+    if (lpo_yaml_parse(f->arena, f->text, *f->len, f->name, &f->root, &err) < 0)
         abort(); /* a test reads them all */
 }
 
