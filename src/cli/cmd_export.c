@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lpo export: traces in the formats of other people's viewers. The end of the name chooses. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/run.h"
+#include "cli/app.h"
+#include "cli/command.h"
+#include "cli/trace_options.h"
+#include "report/doc/doc.h"
+#include "report/documents.h"
+#include "util/err.h"
+#include "util/str.h"
+#include "writer/writer.h"
+
+static const struct lpo_option options[] = {
+    { "output", 'o', LPO_OPT_TEXT, "FILE", "what to write; its ending chooses the format" },
+    { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
+};
+
+/* What a row is asked to write. */
+struct job {
+    struct lpo_app *app;
+    struct lpo_analysis_run *run;
+    const char *path;
+};
+
+static int write_perfetto(const struct job *j, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_doc)
+    doc = lpo_report_timeline_doc(lpo_analysis_run_main(j->run), NULL, NULL);
+
+    return lpo_writer_write(doc, &lpo_writer_perfetto, j->path, err);
+}
+
+/* One more format is one more row. */
+static const struct format {
+    const char *ending;
+    int (*write)(const struct job *j, struct lpo_err *err);
+} formats[] = {
+    { ".perfetto.json", write_perfetto },
+};
+
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static int find_format(const char *path, const struct format **out, struct lpo_err *err)
+{
+    LPO_STR endings = { 0 };
+
+    for (size_t i = 0; i < FORMATS; i++) {
+        const char *ending = formats[i].ending;
+
+        if (strlen(path) > strlen(ending) &&
+            strcmp(path + strlen(path) - strlen(ending), ending) == 0) {
+            *out = &formats[i];
+            return 0;
+        }
+        lpo_str_addf(&endings, "%s%s", i ? ", " : "", ending);
+    }
+    return lpo_fail(err, LPO_E_USAGE, "'%s': its ending must be one of %s", path, endings.at);
+}
+
+static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
+{
+    const char *path = lpo_cli_args_text(args, "output", NULL);
+    const struct format *format = NULL;
+    LPO_AUTO(lpo_analysis_run) run = NULL;
+    int rc;
+
+    if (!args->nwords || !path)
+        return lpo_fail(err, LPO_E_USAGE, "usage: lpo export DIR|FILE… -o FILE");
+    rc = find_format(path, &format, err);
+    if (rc == 0)
+        rc = lpo_cli_traces_open(app, args, 0, NULL, &run, err);
+    if (rc == 0)
+        rc = format->write(&(struct job){ app, run, path }, err);
+    if (rc == 0)
+        fprintf(app->out, "%s\n", path);
+    return rc;
+}
+
+const struct lpo_command lpo_cli_cmd_export = {
+    .name = "export",
+    .summary = "a trace as a file for other viewers",
+    .usage = "DIR|FILE… -o FILE",
+    .about = "Reads what lpo report reads. The ending of FILE chooses the format.\n\n"
+             "  lpo export trace.json.gz -o trace.perfetto.json",
+    .options = options,
+    .run = run,
+};
