@@ -52,12 +52,19 @@ PASS_ON(int, pthread_sigmask, (int how, const sigset_t *restrict set, sigset_t *
 PASS_ON(int, pthread_attr_setstacksize, (pthread_attr_t * attr, size_t bytes), (attr, bytes))
 PASS_ON(int, pthread_mutex_trylock, (pthread_mutex_t * mutex), (mutex))
 
-/* This one came later than 2.2.5, so its oldest version has another number. */
+/* These came later than 2.2.5, so their oldest versions have other numbers. */
 __asm__(".symver old_pthread_condattr_setclock, pthread_condattr_setclock@GLIBC_2.3.3");
 extern int old_pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock);
 int pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock)
 {
     return old_pthread_condattr_setclock(attributes, clock);
+}
+
+__asm__(".symver old_pthread_setattr_default_np, pthread_setattr_default_np@GLIBC_2.18");
+extern int old_pthread_setattr_default_np(const pthread_attr_t *attributes);
+int pthread_setattr_default_np(const pthread_attr_t *attributes)
+{
+    return old_pthread_setattr_default_np(attributes);
 }
 
 /* Until glibc 2.33 these were inline functions around a call that names the layout of the struct;

@@ -208,10 +208,13 @@ bool lpo_reference_best(const struct lpo_reference *r, const struct lpo_referenc
                         struct lpo_reference_answer *out)
 {
     enum lpo_reference_kind k = w->kind;
-    double word = w->variant ? lpo_reference_word(r, k, w->variant) : word_of(r, k, w->dtype);
-    double kv = word_of(r, k, w->kv_dtype == LPO_FP8 ? LPO_FP8 : LPO_BF16);
-    double shape[LPO_REF_COLUMNS] = { word };
+    double word, kv, shape[LPO_REF_COLUMNS] = { 0 };
 
+    if (k >= LPO_REF_KINDS)
+        return false;
+    word = w->variant ? lpo_reference_word(r, k, w->variant) : word_of(r, k, w->dtype);
+    kv = word_of(r, k, w->kv_dtype == LPO_FP8 ? LPO_FP8 : LPO_BF16);
+    shape[0] = word;
     switch (k) {
     case LPO_REF_GEMM:
         memcpy(shape, (double[]){ word, w->k, w->n, w->m }, 4 * sizeof *shape);

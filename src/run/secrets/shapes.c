@@ -287,8 +287,10 @@ static size_t key_length(const char *at, size_t room, bool *open)
         return 0;
     name = memmem(at, n < 48 ? n : 48, what, sizeof what - 1);
     last = name ? memmem(at, n, end, sizeof end - 1) : NULL;
-    last =
-        last ? memmem(last + sizeof end, n - (size_t)(last + sizeof end - at), "-----", 5) : NULL;
+    if (last) { /* the dashes after the name that it ends with */
+        last += sizeof end - 1;
+        last = memmem(last, n - (size_t)(last - at), "-----", 5);
+    }
     *open = !last && n < LONGEST_KEY && (name || room < 48);
     return last ? (size_t)(last - at) + 5 : name ? n : 0;
 }
