@@ -74,7 +74,7 @@ static bool ask(struct lpo_arena *a, int fd, const char *request, struct lpo_con
     while (n > 0 && len < sizeof reply - 1 &&
            (n = recv(fd, reply + len, sizeof reply - 1 - len, 0)) > 0)
         len += (size_t)n;
-    silent = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    silent = !len && n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
     reply[len] = 0;
     out->pid = -1;
     for (char *line = strtok_r(reply, "\n", &save); line; line = strtok_r(NULL, "\n", &save))

@@ -40,8 +40,9 @@ class Inherited(LpoCase):
                 self.assertIn(done.returncode, (0, 3), done.stderr)
 
     def answer_garbage(self, server: socket.socket) -> None:
-        self.connection, _ = server.accept()  # kept open: who closes it at once may be heard as gone
+        self.connection, _ = server.accept()  # kept: closed before it is asked, it would only be gone
         self.connection.sendall(b"garbage\n\n")
+        self.connection.shutdown(socket.SHUT_WR)
 
     def test_an_answer_that_is_not_the_collectors(self) -> None:
         path = os.path.join(self.cwd, "7.ctl")

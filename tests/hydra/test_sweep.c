@@ -135,7 +135,7 @@ static void too_many_jobs(void **state)
     struct lpo_override_sweep_jobs jobs;
     struct lpo_err err = { 0 };
 
-    assert_int_equal(expand(a, texts, NULL, &jobs, &err), LPO_E_USAGE);
+    assert_int_equal(expand(a, texts, NULL, &jobs, &err), LPO_E_CONFIG);
 }
 
 /* The order is free, the values are not. */
