@@ -23,11 +23,16 @@ static const struct lpo_option options[] = {
     { "topk", 'n', LPO_OPT_TEXT, "N", "only the first N of that list (default, and 0: all)" },
     { "set", 0, LPO_OPT_TEXT, "NAME", "a set of ncu instead of the preset's sections" },
     { "section", 0, LPO_OPT_LIST, "NAME", "these sections instead of the preset's; repeatable" },
+    { "extra-section", 0, LPO_OPT_LIST, "NAME", "a section besides; repeatable" },
     { "metrics", 0, LPO_OPT_TEXT, "LIST", "metrics besides, joined by commas; default: none" },
+    { "kernel-name-base", 0, LPO_OPT_TEXT, "BASE",
+      "compare with function, demangled or mangled names; default: what the regex can fit" },
     { "launch-skip", 0, LPO_OPT_TEXT, "N", "matching launches to let pass first; default: 0" },
     { "launch-count", 0, LPO_OPT_TEXT, "N", "matching launches to measure; default: 1" },
     { "per-config", 0, LPO_OPT_FLAG, NULL, "count launches per (kernel, grid, block)" },
     { "output", 'o', LPO_OPT_TEXT, "DIR", "the folder to write; default: tmp/kernels/<time>" },
+    { "old-layout", 0, LPO_OPT_FLAG, NULL,
+      "folders kernel_NNNN_<MD5> and a command.yaml, as ncu-profile-kernels" },
     { "ncu", 0, LPO_OPT_TEXT, "PROGRAM", "Nsight Compute, by name or path; default: ncu" },
     { "json", 0, LPO_OPT_FLAG, NULL, "the summary as JSON on stdout" },
     { "dry-run", 0, LPO_OPT_FLAG, NULL, "print each command that would be started; run nothing" },
@@ -54,18 +59,25 @@ static int check_usage(const struct lpo_args *args, struct lpo_err *err)
     return 0;
 }
 
-static int read_wanted(struct lpo_app *app, const struct lpo_args *args,
-                       struct lpo_wanted_kernels *out, struct lpo_err *err)
+static int read_wanted(struct lpo_app *app, const struct lpo_args *args, struct lpo_kernels_job *k,
+                       struct lpo_err *err)
 {
+    struct lpo_wanted_kernels *out = &k->wanted;
     const char *file = lpo_cli_args_text(args, "kernel-config", NULL);
-    size_t most = 0;
 
+    out->base = lpo_cli_args_text(args, "kernel-name-base", NULL);
+    if (out->base && strcmp(out->base, "function") != 0 && strcmp(out->base, "demangled") != 0 &&
+        strcmp(out->base, "mangled") != 0)
+        return lpo_fail(err, LPO_E_USAGE,
+                        "--kernel-name-base is function, demangled or mangled, not '%s'",
+                        out->base);
     for (const char *const *r = lpo_cli_args_list(args, "kernel-regex"); *r; r++)
-        if (lpo_pipeline_ncu_wanted_add(app->arena, out, NULL, *r, err) < 0)
+        if (lpo_pipeline_ncu_wanted_add(app->arena, out, &(struct lpo_wanted_kernel){ .regex = *r },
+                                        err) < 0)
             return lpo_ctx(err, "--kernel-regex");
-    if (lpo_cli_count_from_args(args, "topk", 0, &most, err) < 0)
+    if (lpo_cli_count_from_args(args, "topk", 0, &k->most, err) < 0)
         return err->code;
-    if (file && lpo_pipeline_ncu_wanted_read(app->arena, out, file, most, err) < 0)
+    if (file && lpo_pipeline_ncu_wanted_read(app->arena, out, file, k->most, err) < 0)
         return lpo_ctx(err, "--kernel-config");
     return 0;
 }
@@ -102,6 +114,19 @@ static int set_count(struct lpo_arena *a, struct lpo_node *cli, const struct lpo
     return 0;
 }
 
+static void add_sections(struct lpo_arena *a, struct lpo_node *cli, const struct lpo_args *args)
+{
+    struct lpo_node *there = lpo_node_get(cli, "sections");
+
+    for (const char *const *s = lpo_cli_args_list(args, "extra-section"); *s; s++) {
+        if (!there || there->kind != LPO_NODE_LIST) {
+            there = lpo_node_list(a);
+            lpo_node_set(a, cli, "sections", there);
+        }
+        lpo_node_push(a, there, lpo_node_string(a, *s));
+    }
+}
+
 static int set_options(struct lpo_arena *a, struct lpo_node *cli, const struct lpo_args *args,
                        struct lpo_err *err)
 {
@@ -114,6 +139,7 @@ static int set_options(struct lpo_arena *a, struct lpo_node *cli, const struct l
         lpo_node_push(a, list, lpo_node_string(a, *sections));
     if (list->count || set) /* what is asked for, and not the preset's choice besides */
         lpo_node_set(a, cli, "sections", list);
+    add_sections(a, cli, args);
     if (set)
         lpo_node_set(a, cli, "set", lpo_node_string(a, set));
     if (metrics)
@@ -148,7 +174,7 @@ static int make_job(struct lpo_app *app, const struct lpo_args *args, struct lpo
     const char *const *program = (const char *const *)args->rest;
     struct lpo_node *config;
 
-    if (check_usage(args, err) < 0 || read_wanted(app, args, &k->wanted, err) < 0 ||
+    if (check_usage(args, err) < 0 || read_wanted(app, args, k, err) < 0 ||
         lpo_cli_job_compose(app, args, overrides_of(app->arena, args), program, -1, job, err) < 0 ||
         find_ncu(app, args, job, &k->ncu, err) < 0)
         return err->code;
@@ -156,6 +182,8 @@ static int make_job(struct lpo_app *app, const struct lpo_args *args, struct lpo
     config = lpo_node_clone(app->arena, job->config);
     job->config = config;
     k->job = job;
+    k->list = lpo_cli_args_text(args, "kernel-config", NULL);
+    k->old_layout = lpo_cli_args_has(args, "old-layout");
     k->per_config = lpo_cli_args_has(args, "per-config");
     k->flags = lpo_pipeline_ncu_kernel_flags(app->arena, config);
     return set_options(app->arena, k->flags, args, err);

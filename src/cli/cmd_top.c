@@ -61,7 +61,7 @@ static int show(struct lpo_app *app, const struct lpo_args *args, const struct l
     if (rc == 0 && output) {
         LPO_STR yaml = { 0 };
 
-        lpo_writer_top_yaml(&yaml, a->trace, rows->at, count);
+        lpo_writer_top_yaml(&yaml, a->cells, rows->at, count);
         rc = lpo_file_write(output, lpo_str_text(&yaml), yaml.len, err);
     }
     if (rc == 0)

@@ -73,17 +73,50 @@ static struct lpo_node *ncu_node(struct lpo_arena *a, const struct lpo_kernels_f
     return map;
 }
 
+static int write_record(struct lpo_arena *a, struct lpo_node *map, const char *dir,
+                        struct lpo_err *err)
+{
+    LPO_STR text = { 0 };
+
+    lpo_yaml_add(&text, lpo_secrets_mask_config(a, map, NULL));
+    return lpo_file_write(lpo_path_join(a, dir, "command.yaml"), text.at, text.len, err);
+}
+
+int lpo_cli_kernels_record_call(struct lpo_arena *a, const struct lpo_kernels_facts *f,
+                                const char *dir, struct lpo_err *err)
+{
+    const struct lpo_kernels_job *k = f->k;
+    struct lpo_node *map = lpo_node_map(a);
+
+    set_text(a, map, "timestamp", now_text(a));
+    set_text(a, map, "script", "lpo kernels");
+    set_text(a, map, "version", LPO_VERSION);
+    set_text(a, map, "output_dir", dir);
+    set_text(a, map, "kernel_source", k->list ? "yaml_config" : "single_regex");
+    set_copy(a, map, "launch_skip", lpo_node_get(k->flags, "launch_skip"));
+    set_copy(a, map, "launch_count", lpo_node_get(k->flags, "launch_count"));
+    set_copy(a, map, "sections", lpo_node_get(k->flags, "sections"));
+    set_copy(a, map, "launch_command", lpo_node_at(k->job->config, "workload.argv"));
+    set_text(a, map, k->list ? "kernel_config" : "kernel_regex",
+             k->list ? k->list : k->wanted.at[0].regex);
+    if (k->most)
+        lpo_node_set(a, map, "topk", lpo_node_int(a, (int64_t)k->most));
+    set_text(a, map, "ncu_version", f->ncu_version);
+    return write_record(a, map, dir, err);
+}
+
 int lpo_cli_kernels_record(struct lpo_arena *a, const struct lpo_kernels_facts *f,
                            const struct lpo_kernels_end *end, const char *dir, struct lpo_err *err)
 {
     struct lpo_node *map = lpo_node_map(a);
-    LPO_STR text = { 0 }, how = { 0 };
+    LPO_STR how = { 0 };
 
     lpo_run_result_describe(end->result, end->step, &how);
     set_text(a, map, "date", now_text(a));
     set_text(a, map, "lpo", LPO_VERSION);
     set_text(a, map, "kernel", end->kernel->name);
     set_text(a, map, "regex", end->kernel->regex);
+    set_text(a, map, "name_base", end->kernel->base);
     set_copy(a, map, "program", lpo_node_at(f->k->job->config, "workload.argv"));
     set_text(a, map, "folder", end->step->cwd);
     lpo_node_set(a, map, "ncu", ncu_node(a, f));
@@ -94,6 +127,5 @@ int lpo_cli_kernels_record(struct lpo_arena *a, const struct lpo_kernels_facts *
     set_text(a, map, "message", end->outcome->message);
     set_text(a, map, "ended", lpo_str_text(&how));
     lpo_node_set(a, map, "wall_ns", lpo_node_int(a, end->result->wall_ns));
-    lpo_yaml_add(&text, lpo_secrets_mask_config(a, map, NULL));
-    return lpo_file_write(lpo_path_join(a, dir, "command.yaml"), text.at, text.len, err);
+    return write_record(a, map, dir, err);
 }

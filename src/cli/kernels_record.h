@@ -27,5 +27,8 @@ struct lpo_kernels_end {
     const struct lpo_kernel_outcome *outcome;
 };
 
+/* command.yaml of the whole call, with the keys of ncu-profile-kernels. */
+int lpo_cli_kernels_record_call(struct lpo_arena *a, const struct lpo_kernels_facts *facts,
+                                const char *dir, struct lpo_err *err);
 int lpo_cli_kernels_record(struct lpo_arena *a, const struct lpo_kernels_facts *facts,
                            const struct lpo_kernels_end *end, const char *dir, struct lpo_err *err);

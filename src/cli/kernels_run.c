@@ -45,8 +45,8 @@ struct session {
 static struct lpo_stage_ctx make_ctx(struct lpo_arena *a, const struct lpo_kernels_job *k,
                                      const char *out, size_t i, bool dry_run)
 {
-    const char *dir =
-        lpo_path_join(a, out, lpo_pipeline_ncu_kernel_folder(a, i + 1, &k->wanted.at[i]));
+    const char *dir = lpo_path_join(
+        a, out, lpo_pipeline_ncu_kernel_folder(a, i + 1, &k->wanted.at[i], k->old_layout));
 
     struct lpo_stage_ctx ctx = {
         .arena = a,
@@ -102,6 +102,13 @@ static int run_step(struct session *s, const struct lpo_step *step, struct lpo_r
     return lpo_run_supervise(step, &s->watch, r, err);
 }
 
+static const char *name_base_of(const struct lpo_node *flags)
+{
+    const struct lpo_node *n = lpo_node_get(flags, "kernel_name_base");
+
+    return n && n->kind == LPO_NODE_STRING ? n->text : NULL;
+}
+
 /* What became of the capture; the report may be there although something went wrong. */
 static void judge(struct session *s, const struct lpo_stage_ctx *ctx,
                   const struct lpo_wanted_kernel *kernel, const struct lpo_step *step,
@@ -110,6 +117,7 @@ static void judge(struct session *s, const struct lpo_stage_ctx *ctx,
     const struct lpo_tool_message *m;
     const char *log = lpo_path_join(s->arena, ctx->dir, LPO_KERNEL_LOG);
     bool made = lpo_path_exists(lpo_path_join(s->arena, ctx->dir, LPO_KERNEL_REPORT));
+    const char *base = kernel->base ? kernel->base : name_base_of(s->k->flags);
     bool ended_well = r->end == LPO_END_EXIT && r->code == 0;
 
     o->message = lpo_pipeline_ncu_problem(s->arena, log, step, r, &m);
@@ -120,9 +128,9 @@ static void judge(struct session *s, const struct lpo_stage_ctx *ctx,
         o->state = LPO_KERNEL_NO_MATCH;
         o->message =
             lpo_arena_printf(s->arena,
-                             "no launch matched '%s' (compared with the function's name, without "
-                             "templates and parameters); 'lpo top' lists the kernels of a trace",
-                             kernel->regex);
+                             "no launch matched '%s' (compared with %s names); 'lpo top' lists the "
+                             "kernels of a trace",
+                             kernel->regex, base ? base : "function");
     } else {
         o->state = LPO_KERNEL_FAILED;
         s->failed = true;
@@ -130,11 +138,10 @@ static void judge(struct session *s, const struct lpo_stage_ctx *ctx,
         s->stop |= m && (m->what & LPO_TOOL_FATAL);
     }
     if (kernel->merged && made)
-        o->message = joined(s->arena, o->message,
-                            lpo_arena_printf(s->arena,
-                                             "%u further kernels of the list have the same "
-                                             "function name; --per-config measures each variant",
-                                             kernel->merged));
+        o->message =
+            joined(s->arena, o->message,
+                   lpo_arena_printf(s->arena, "%u further rows of the list are equal to it",
+                                    kernel->merged));
 }
 
 static int read_profiles(struct session *s, const char *path, struct lpo_kernel_profiles *out,
@@ -149,9 +156,11 @@ static int read_profiles(struct session *s, const char *path, struct lpo_kernel_
 }
 
 /* The CSVs, and our own reading of the report. Neither can turn a capture into a failure. */
-static int read_report(struct session *s, struct lpo_stage_ctx *ctx, struct lpo_kernel_outcome *o,
+static int read_report(struct session *s, struct lpo_stage_ctx *ctx,
+                       const struct lpo_wanted_kernel *kernel, struct lpo_kernel_outcome *o,
                        struct lpo_err *err)
 {
+    const char *other = NULL;
     struct lpo_arena *a = s->arena;
     struct lpo_steps steps = { .arena = a };
     struct lpo_err why = { 0 };
@@ -169,6 +178,11 @@ static int read_report(struct session *s, struct lpo_stage_ctx *ctx, struct lpo_
     if (read_profiles(s, lpo_path_join(a, ctx->dir, LPO_KERNEL_REPORT), &o->profiles, &why) < 0 &&
         read_profiles(s, lpo_path_join(a, ctx->dir, LPO_KERNEL_DETAILS), &o->profiles, &why) < 0)
         o->message = joined(a, o->message, lpo_arena_strdup(a, lpo_err_cause(&why)));
+    lpo_pipeline_ncu_kernel_keep(a, kernel, &o->profiles, &other);
+    if (other) {
+        o->state = LPO_KERNEL_NO_MATCH;
+        o->message = joined(a, other, o->message);
+    }
     return 0;
 }
 
@@ -191,7 +205,7 @@ static int run_kernel(struct session *s, size_t i, struct lpo_err *err)
         return rc;
     judge(s, &ctx, kernel, &steps.at[0], &r, o);
     if (lpo_path_exists(lpo_path_join(s->arena, ctx.dir, LPO_KERNEL_REPORT)) && !s->interrupted)
-        rc = read_report(s, &ctx, o, err);
+        rc = read_report(s, &ctx, kernel, o, err);
     if (rc == 0)
         rc = lpo_cli_kernels_record(
             s->arena, &(struct lpo_kernels_facts){ s->k, &s->gpus, s->summary.ncu },
@@ -235,7 +249,8 @@ static int begin(struct session *s, struct lpo_err *err)
         s->outcomes[i] = (struct lpo_kernel_outcome){
             .name = s->k->wanted.at[i].name,
             .regex = s->k->wanted.at[i].regex,
-            .folder = lpo_pipeline_ncu_kernel_folder(a, i + 1, &s->k->wanted.at[i]),
+            .folder =
+                lpo_pipeline_ncu_kernel_folder(a, i + 1, &s->k->wanted.at[i], s->k->old_layout),
         };
     return 0;
 }
@@ -283,7 +298,10 @@ int lpo_cli_kernels_run(struct lpo_app *app, const struct lpo_kernels_job *k,
     };
 
     s.watch.grace_ns = lpo_settings_duration_ns(k->job->config, "run.grace");
-    if (begin(&s, err) < 0)
+    if (begin(&s, err) < 0 ||
+        (k->old_layout && lpo_cli_kernels_record_call(
+                              s.arena, &(struct lpo_kernels_facts){ k, &s.gpus, s.summary.ncu },
+                              s.summary.folder, err) < 0))
         return err->code;
     for (size_t i = 0; i < k->wanted.len && !s.stop && !s.interrupted; i++) {
         lpo_cli_progress_say(progress, "kernel %zu of %zu: %s", i + 1, k->wanted.len,

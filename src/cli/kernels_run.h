@@ -19,6 +19,9 @@ struct lpo_kernels_job {
     struct lpo_node *flags;    /* of that config: what ncu is started with */
     const char *ncu;           /* the program */
     bool per_config;           /* launches are counted per (kernel, grid, block) */
+    bool old_layout;           /* folders and command.yaml as ncu-profile-kernels made them */
+    const char *list;          /* --kernel-config; NULL: --kernel-regex */
+    size_t most;               /* --topk; 0: all */
     struct lpo_wanted_kernels wanted;
 };
 

@@ -150,7 +150,7 @@ def yaml_feeds_kernels():
         run(["top", NSYS, "-o", path])
         with open(path, encoding="utf-8") as f:
             text = f.read()
-    assert '  - name: "axpy(float *, const float *, float, int)"\n    regex: "^axpy$"\n' in text, text
+    assert '  - name: "axpy(float *, const float *, float, int)"\n    regex: "^_Z4axpyPfPKffi$"\n    name_base: mangled\n    grid: [65536, 1, 1]\n' in text, text
 
 
 def ranks_side_by_side():

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import subprocess
@@ -122,14 +123,51 @@ class Kernels(LpoCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout), self.summary())
         self.assertEqual([(k["regex"], k["folder"], k["state"]) for k in self.summary()["kernels"]],
-                         [("^axpy$", "kernel_0001_axpy", "done"), ("^fma_loop$", "kernel_0002_fma_loop", "done")])
+                         [("^_Z4axpyPfPKffi$", "kernel_0001_axpy", "done"), ("^_Z8fma_loopPfii$", "kernel_0002_fma_loop", "done")])
+        with open(os.path.join(self.folder(1), "cmd.txt"), encoding="utf-8") as f:
+            self.assertIn("--kernel-name-base mangled", command := f.read())
+        self.assertIn("--filter-mode per-launch-config", command)  # ncu has no flag for one grid
+
+    def test_only_the_launch_that_was_meant_is_shown(self) -> None:
+        """The tool leaves launches of three kernels, all of grid 65536 and block 256."""
+        for name, row, state, kept in (
+                ("the grid and block", "name: axpy, regex: axpy, grid: [65536, 1, 1], block: [256, 1, 1]", "done", 12),
+                ("fewer numbers", "name: axpy, regex: axpy, grid: [65536], block: [256]", "done", 12),
+                ("another grid", "name: axpy, regex: axpy, grid: [64, 1, 1], block: [256, 1, 1]", "no match", 0),
+                ("another block", "name: axpy, regex: axpy, grid: [65536], block: [128]", "no match", 0),
+                ("no grid", "name: axpy, regex: axpy", "done", 12)):
+            with self.subTest(name):
+                self.write("l.yaml", f"- {{{row}}}\n")
+                done = self.kernels("-c", "l.yaml", "--ncu", NCU, "-o", "out", *ECHO)
+                kernel = json.load(open(self.path(done.stderr.split("written to ")[1].strip(), "summary.json"), encoding="utf-8"))["kernels"][0]
+                self.assertEqual((kernel["state"], len(kernel["launches"])), (state, kept), kernel["message"])
+                self.assertEqual("grid 65536,1,1 block 256,1,1" in (kernel["message"] or ""), state == "no match")
+
+    def test_regexes_are_compared_with_what_they_can_fit(self) -> None:
+        for name, row, base in (
+                ("a function", "regex: gemm.*", None), ("a template", "regex: 'gemm<.*>'", "demangled"), ("a namespace", "regex: 'ns::gemm'", "demangled"),
+                ("as the name is", "{name: 'void ns::gemm<int>(int)', regex: '^void ns::gemm<int>'}", "demangled"),
+                ("as the function is", "{name: 'void ns::gemm<int>(int)', regex: '^gemm$'}", None),
+                ("as it says", "{name: x, regex: y, name_base: mangled}", "mangled")):
+            with self.subTest(name):
+                self.write("l.yaml", f"- {row if row.startswith('{') else '{' + row + '}'}\n")
+                plan = self.kernels("-c", "l.yaml", "--dry-run", *ECHO).stdout
+                self.assertEqual(f"--kernel-name-base {base}" in plan if base else "--kernel-name-base" not in plan, True, plan)
+
+    def test_folders_of_the_old_script(self) -> None:
+        done = self.kernels("-k", "axpy", "--old-layout", "--ncu", NCU, "-o", "out", "--extra-section", "LaunchStats", *ECHO)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.summary()["kernels"][0]["folder"], "kernel_0001_" + hashlib.md5(b"axpy").hexdigest())
+        with open(self.path("out", "command.yaml"), encoding="utf-8") as f:
+            record = f.read()
+        for line in ("kernel_source: single_regex", "kernel_regex: axpy", "- LaunchStats", "- hello world", "launch_count: 1"):
+            self.assertIn(line, record)
 
     def test_lists_in_other_shapes(self) -> None:
-        self.write("l.yaml", "- square\n- name: 'void ns::axpy<int>(float*)'\n- {name: x, regex: '^axpy$'}\n")
+        self.write("l.yaml", "- square\n- square\n- name: 'void ns::axpy<int>(float*)'\n- {name: x, regex: '^axpy$'}\n")
         done = self.kernels("-c", "l.yaml", "--ncu", NCU, "-o", "out", *ECHO)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual([k["regex"] for k in self.summary()["kernels"]], ["square", "^axpy$"])
-        self.assertIn("--per-config", self.summary()["kernels"][1]["message"])
+        self.assertEqual([k["regex"] for k in self.summary()["kernels"]], ["square", r"(^| )ns::axpy<int ?>( ?\(|$)", "^axpy$"])
 
     def test_lists_that_are_none_are_refused(self) -> None:
         for text in BAD_LISTS:

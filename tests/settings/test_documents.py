@@ -282,7 +282,8 @@ class WholeConfig(Documents):
 
 class Scripts(Documents):
     def test_the_kernel_scripts_take_the_old_command_line(self) -> None:
-        words = ["--kernel-regex", "flash_fwd.*", "--dry-run", "--", "/bin/echo", "--size", "2048"]
+        words = ["--kernel-regex", "flash_fwd.*", "--extra-sections", "SourceCounters", "WarpStateStats", "--num-kernel-call-skip", "5",
+                 "--num-kernel-call-profile=2", "--force-overwrite", "--dry-run", "--", "/bin/echo", "--size", "2048"]
         shown = []
         for script in (["python3", "ncu-profile-kernels.py"], ["bash", "ncu-profile-kernels.sh"]):
             path = os.path.join(SOURCE, "scripts", "ncu", "release", script[1])
@@ -290,12 +291,14 @@ class Scripts(Documents):
                                   env=os.environ | self.environment() | {"LPO": LPO})
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stderr.count("deprecated"), 1, done.stderr)
-            for section in ("SpeedOfLight", "MemoryWorkloadAnalysis", "Occupancy", "SchedulerStats"):
+            for section in ("SpeedOfLight", "MemoryWorkloadAnalysis", "Occupancy", "SchedulerStats", "SourceCounters", "WarpStateStats"):
                 self.assertIn("--section " + section, done.stdout)
+            self.assertIn("--kernel-name-base demangled", done.stdout)
+            self.assertIn("--launch-skip 5 --launch-count 2 ", done.stdout)
             self.assertIn("regex:flash_fwd.*", done.stdout)
             self.assertNotIn("--metrics", done.stdout)
             self.assertIn(" /bin/echo --size 2048\n", done.stdout)
-            shown.append(re.sub(r"tmp/kernels/[0-9-]+", "tmp/kernels/TIME", done.stdout))
+            shown.append(re.sub(r"tmp/ncu-profile/[0-9-]+", "tmp/ncu-profile/TIME", done.stdout))
         self.assertEqual(shown[0], shown[1])
 
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analysis/counters/kernel_profile.h"
 #include "hydra/compose.h"
 #include "pipeline/ncu/command.h"
 #include "pipeline/ncu/ncu.h"
@@ -11,6 +12,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
+#include "util/md5.h"
 #include "util/path.h"
 #include "util/pattern.h"
 #include "util/str.h"
@@ -31,15 +33,52 @@ static int check_regex(struct lpo_arena *a, const char *regex, struct lpo_err *e
     return lpo_pattern_create(lpo_arena_printf(a, "regex:%s", regex), &pattern, err);
 }
 
-int lpo_pipeline_ncu_wanted_add(struct lpo_arena *a, struct lpo_wanted_kernels *wanted,
-                                const char *name, const char *regex, struct lpo_err *err)
+static bool fits(struct lpo_arena *a, const char *regex, const char *text, size_t len)
 {
-    if (lpo_str_starts(regex, "regex:")) /* as ncu itself wants it */
-        regex += strlen("regex:");
-    if (check_regex(a, regex, err) < 0)
+    LPO_AUTO(lpo_pattern) pattern = NULL;
+
+    return lpo_pattern_create(lpo_arena_printf(a, "regex:%s", regex), &pattern, NULL) == 0 &&
+           lpo_pattern_matches(pattern, text, len);
+}
+
+/* A function's name has no template arguments, parameters, blanks or namespaces. */
+static const char *base_of(struct lpo_arena *a, const char *name, const char *regex)
+{
+    static const char *const demangled[] = { "::", "<", "\\(", " " };
+    const char *function;
+    size_t len;
+
+    if (name) {
+        function = lpo_region_kernel_function(name, &len);
+        return !fits(a, regex, function, len) && fits(a, regex, name, strlen(name)) ? "demangled"
+                                                                                    : NULL;
+    }
+    for (size_t i = 0; i < sizeof demangled / sizeof *demangled; i++)
+        if (strstr(regex, demangled[i]))
+            return "demangled";
+    return NULL;
+}
+
+static bool is_same(const struct lpo_wanted_kernel *x, const struct lpo_wanted_kernel *y)
+{
+    return strcmp(x->regex, y->regex) == 0 && lpo_streq(x->base, y->base) &&
+           x->shaped == y->shaped && memcmp(x->grid, y->grid, sizeof x->grid) == 0 &&
+           memcmp(x->block, y->block, sizeof x->block) == 0;
+}
+
+int lpo_pipeline_ncu_wanted_add(struct lpo_arena *a, struct lpo_wanted_kernels *wanted,
+                                const struct lpo_wanted_kernel *kernel, struct lpo_err *err)
+{
+    struct lpo_wanted_kernel k = *kernel;
+
+    if (lpo_str_starts(k.regex, "regex:")) /* as ncu itself wants it */
+        k.regex += strlen("regex:");
+    if (check_regex(a, k.regex, err) < 0)
         return err->code;
+    if (!k.base)
+        k.base = wanted->base ? wanted->base : base_of(a, k.name, k.regex);
     for (size_t i = 0; i < wanted->len; i++) {
-        if (strcmp(wanted->at[i].regex, regex) == 0) {
+        if (is_same(&wanted->at[i], &k)) {
             wanted->at[i].merged++;
             return 0;
         }
@@ -55,10 +94,9 @@ int lpo_pipeline_ncu_wanted_add(struct lpo_arena *a, struct lpo_wanted_kernels *
         if (wanted->len)
             memcpy(wanted->at, old, wanted->len * sizeof *old);
     }
-    wanted->at[wanted->len++] = (struct lpo_wanted_kernel){
-        .name = lpo_arena_strdup(a, name ? name : regex),
-        .regex = lpo_arena_strdup(a, regex),
-    };
+    k.regex = lpo_arena_strdup(a, k.regex);
+    k.name = k.name ? lpo_arena_strdup(a, k.name) : k.regex;
+    wanted->at[wanted->len++] = k;
     return 0;
 }
 
@@ -69,25 +107,44 @@ static const char *text_at(const struct lpo_node *map, const char *key)
     return n && n->kind == LPO_NODE_STRING ? n->text : NULL;
 }
 
+/* [x, y, z], or fewer: the others are 1. */
+static bool read_size(const struct lpo_node *map, const char *key, uint32_t out[3])
+{
+    const struct lpo_node *n = lpo_node_get(map, key);
+
+    if (!n || n->kind != LPO_NODE_LIST || n->count < 1 || n->count > 3)
+        return false;
+    for (size_t i = 0; i < 3; i++) {
+        const struct lpo_node *item = i < n->count ? n->items[i] : NULL;
+
+        if (item && (item->kind != LPO_NODE_INT || item->integer < 1 || item->integer > INT32_MAX))
+            return false;
+        out[i] = item ? (uint32_t)item->integer : 1;
+    }
+    return true;
+}
+
 static int add_row(struct lpo_arena *a, struct lpo_wanted_kernels *wanted,
                    const struct lpo_node *row, struct lpo_err *err)
 {
-    const char *name = NULL, *regex = NULL;
+    struct lpo_wanted_kernel k = { 0 };
     LPO_STR made = { 0 };
 
     if (row->kind == LPO_NODE_STRING) {
-        regex = row->text;
+        k.regex = row->text;
     } else if (row->kind == LPO_NODE_MAP) {
-        name = text_at(row, "name");
-        regex = text_at(row, "regex");
+        k.name = text_at(row, "name");
+        k.regex = text_at(row, "regex");
+        k.base = text_at(row, "name_base");
+        k.shaped = read_size(row, "grid", k.grid) && read_size(row, "block", k.block);
     }
-    if (!regex && name) {
-        lpo_writer_kernel_regex(&made, name);
-        regex = lpo_str_text(&made);
+    if (!k.regex && k.name) {
+        k.base = lpo_writer_kernel_pattern(&made, k.name, NULL);
+        k.regex = lpo_str_text(&made);
     }
-    if (!regex)
+    if (!k.regex)
         return lpo_fail(err, LPO_E_CONFIG, "a kernel is a map with 'regex' or 'name', or a text");
-    return lpo_pipeline_ncu_wanted_add(a, wanted, name, regex, err);
+    return lpo_pipeline_ncu_wanted_add(a, wanted, &k, err);
 }
 
 int lpo_pipeline_ncu_wanted_read(struct lpo_arena *a, struct lpo_wanted_kernels *wanted,
@@ -116,12 +173,17 @@ int lpo_pipeline_ncu_wanted_read(struct lpo_arena *a, struct lpo_wanted_kernels 
 }
 
 const char *lpo_pipeline_ncu_kernel_folder(struct lpo_arena *a, size_t number,
-                                           const struct lpo_wanted_kernel *kernel)
+                                           const struct lpo_wanted_kernel *kernel, bool md5)
 {
     LPO_STR out = { 0 };
     size_t len;
     const char *function = lpo_region_kernel_function(kernel->name, &len);
 
+    if (md5) {
+        lpo_str_addf(&out, "kernel_%04zu_", number);
+        lpo_md5_add(&out, kernel->name, strlen(kernel->name));
+        return lpo_arena_strdup(a, lpo_str_text(&out));
+    }
     if (strcmp(kernel->name, kernel->regex) == 0) { /* no name but the regex itself */
         function = kernel->name;
         len = strlen(function);
@@ -144,7 +206,9 @@ int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, boo
     struct lpo_step *step;
 
     command.kernel_name = lpo_arena_printf(a, "regex:%s", kernel->regex);
-    command.per_config = per_config;
+    if (kernel->base)
+        command.kernel_name_base = kernel->base;
+    command.per_config = per_config || kernel->shaped; /* ncu has no flag for one grid */
     command.output = lpo_path_join(a, ctx->dir, "ncu");
     if (lpo_pipeline_ncu_nvtx_filter(ctx, &command, NULL, err) < 0 ||
         lpo_pipeline_stage_add_workload(ctx, steps, kernel->name, &opts, &step, err) < 0)
@@ -152,6 +216,67 @@ int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, boo
     words = lpo_pipeline_ncu_command_words(a, &command);
     lpo_run_step_wrap(a, step, &words);
     return 0;
+}
+
+/* --- what was measured ---------------------------------------------------------------------- */
+
+/* Not where the name is only the regex, or has no template of which there may be other instances.
+ */
+static bool is_instance(struct lpo_arena *a, const struct lpo_wanted_kernel *k,
+                        const char *measured)
+{
+    LPO_STR regex = { 0 };
+
+    if (strcmp(k->name, k->regex) == 0 || lpo_streq(k->base, "mangled") || !strchr(k->name, '<') ||
+        !strchr(measured, '<'))
+        return true;
+    lpo_writer_kernel_pattern(&regex, k->name, NULL);
+    return fits(a, lpo_str_text(&regex), measured, strlen(measured));
+}
+
+static bool has_shape(const struct lpo_wanted_kernel *k, const struct lpo_kernel_profile *p)
+{
+    return !k->shaped || !p->shaped ||
+           (memcmp(k->grid, p->grid, sizeof k->grid) == 0 &&
+            memcmp(k->block, p->block, sizeof k->block) == 0);
+}
+
+static void add_shape(struct lpo_str *out, const uint32_t grid[3], const uint32_t block[3])
+{
+    lpo_str_addf(out, "grid %u,%u,%u block %u,%u,%u", grid[0], grid[1], grid[2], block[0], block[1],
+                 block[2]);
+}
+
+void lpo_pipeline_ncu_kernel_keep(struct lpo_arena *a, const struct lpo_wanted_kernel *kernel,
+                                  struct lpo_kernel_profiles *measured, const char **said)
+{
+    LPO_STR others = { 0 }, text = { 0 };
+    size_t kept = 0, named = 0;
+
+    for (size_t i = 0; i < measured->len; i++) {
+        const struct lpo_kernel_profile *p = &measured->at[i];
+
+        if (is_instance(a, kernel, p->kernel) && has_shape(kernel, p)) {
+            measured->at[kept++] = *p;
+        } else if (named++ < 4) {
+            lpo_str_add(&others, others.len ? "; " : "");
+            if (!is_instance(a, kernel, p->kernel))
+                lpo_str_addf(&others, "%s ", p->kernel);
+            add_shape(&others, p->grid, p->block);
+        }
+    }
+    *said = NULL;
+    if (kept == 0 && measured->len) {
+        lpo_str_add(&text, "the launch that was meant was not measured");
+        if (kernel->shaped) {
+            lpo_str_add(&text, " (");
+            add_shape(&text, kernel->grid, kernel->block);
+            lpo_str_addc(&text, ')');
+        }
+        lpo_str_addf(&text, "; measured were %s%s", lpo_str_text(&others), named > 4 ? "; …" : "");
+        *said = lpo_arena_strdup(a, lpo_str_text(&text));
+    }
+    measured->len = kept;
 }
 
 const char *const *lpo_pipeline_ncu_kernel_overrides(void)
