@@ -101,7 +101,7 @@ class Eras(Trees):
     def test_each_composes_and_plans(self) -> None:
         for era, files in ERAS.items():
             with self.subTest(era), tempfile.TemporaryDirectory() as self.cwd:
-                self.tree(files)
+                self.tree(files | {"../data/pages/a.png": ""})
                 for words in ([], ["--config-name", "runner/stage2"], ["--config-name", "deep_profile_runner"],
                               ["--config-name", "llm_profile_runner"], ["profiling/ncu@pipeline.ncu=memory", "pipeline.ncu.enable=true"]):
                     with self.subTest(words=words):
