@@ -10,6 +10,10 @@
 
 #include "trace/trace.h"
 
+/* Names of what segments of a snapshot held without using it. */
+#define LPO_SNAPSHOT_UNUSED_LARGE "Unused in the large pool (snapshot)"
+#define LPO_SNAPSHOT_UNUSED_SMALL "Unused in the small pool (snapshot)"
+
 /* Find or add; the index stays good. LPO_NONE: there are too many. `unit` may be NULL. */
 uint32_t lpo_trace_series(struct lpo_trace *t, enum lpo_series_kind kind, const char *name,
                           const char *unit, uint16_t device);

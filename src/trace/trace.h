@@ -348,6 +348,9 @@ struct lpo_allocator {
     uint64_t older;  /* of them: what was there before the first one, as events of its moment */
     uint64_t out_of_memory; /* times it had nothing left */
     int64_t refused_bytes;  /* largest request of those */
+    int64_t gpu_free_bytes; /* that the GPU had left at that request; LPO_NO_TIME: not said */
+    int64_t refused_ns;
+    uint32_t refused_owner; /* into memory_owners; LPO_NONE */
 };
 
 /* Memory that was given out, or given back. In the order in which it happened. */
@@ -358,13 +361,26 @@ struct lpo_memory_event {
     uint64_t address __attribute__((aligned(4)));
     uint32_t allocator; /* into allocators */
     uint32_t thread;    /* that asked for it; LPO_NONE: the source has stacks instead */
-    uint32_t owner;     /* into memory_owners; LPO_NONE: not recorded */
+    uint32_t owner;     /* into memory_owners: who asked, or gave it back; LPO_NONE: not recorded */
 };
 
-/* Who asked for memory, where the source has stacks. Name ids; LPO_NONE where it has none. */
+/* Which part of a program a stack belongs to. */
+enum lpo_memory_phase {
+    LPO_MEMORY_ELSEWHERE, /* none of the others, or no stack that says */
+    LPO_MEMORY_SETUP,     /* a model is made, loaded or moved */
+    LPO_MEMORY_FORWARD,
+    LPO_MEMORY_BACKWARD,
+    LPO_MEMORY_OPTIMIZER,
+};
+
+/* Who asked for memory or gave it back, where the source has stacks. Name ids; LPO_NONE where it
+ * has none. */
 struct lpo_memory_owner {
-    uint32_t place; /* "model.py(32): forward": the innermost frame outside of the framework */
-    uint32_t op;    /* "aten::linear", "AddmmBackward0" */
+    uint32_t place;    /* "model.py(32): forward": the innermost frame of the program's own code */
+    uint32_t library;  /* the same of an installed package, where that is further in */
+    uint32_t op;       /* "aten::linear", "AddmmBackward0" */
+    uint32_t function; /* the place without its line */
+    uint8_t phase;     /* enum lpo_memory_phase */
 };
 
 /* Segments of one kind, as they were when a snapshot was taken. */

@@ -99,6 +99,10 @@ struct lpo_diff_load {
     uint64_t reasons; /* all of those, see lpo_power_throttle_add() */
 };
 
+/* Figures of a memory snapshot: its peak, and what an owner held then. */
+#define LPO_DIFF_SNAPSHOT_PEAK  "snapshot_peak_bytes"
+#define LPO_DIFF_SNAPSHOT_OWNER "snapshot_bytes at "
+
 /* A figure of speed, memory or energy, one value for each repeat. */
 struct lpo_diff_figure {
     const char *key; /* "tokens_per_s", "ttft_ms", "peak_device_bytes" */

@@ -8,6 +8,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/diff/private.h"
+#include "analysis/memory/memory.h"
 #include "analysis/requests/requests.h"
 #include "analysis/speed/variation.h"
 #include "hydra/compose.h"
@@ -236,6 +237,41 @@ static void add_requests(struct lpo_diff_builder *b)
                           r.times[t][stats[s]].value / 1e6);
 }
 
+/* Of memory snapshots: the peak, what it was for, and its largest owners. */
+static void add_memory(struct lpo_diff_builder *b)
+{
+    enum { OWNERS = 20 };
+    const struct lpo_memory_peaks *peaks = lpo_analysis_memory(b->a);
+    const struct lpo_trace *t = b->a->trace;
+
+    for (size_t i = 0; i < peaks->rows.len; i++) {
+        const struct lpo_memory_peaks_row *row = &peaks->rows.at[i];
+
+        if (!row->has_categories)
+            continue;
+        add_value(b, LPO_DIFF_SNAPSHOT_PEAK, (double)row->peak_bytes);
+        if (row->reserved_bytes != LPO_NO_TIME)
+            add_value(b, "snapshot_reserved_bytes", (double)row->reserved_bytes);
+        for (int c = 0; c < LPO_MEMORY_CATEGORIES; c++)
+            add_value(b,
+                      lpo_arena_printf(b->out->arena, "snapshot_bytes of %s",
+                                       lpo_memory_category_name((enum lpo_memory_category)c)),
+                      (double)row->categories[c].bytes);
+        for (size_t k = 0;
+             k < row->owners.len && k < OWNERS && row->owners.at[k].bytes > row->peak_bytes / 100;
+             k++) {
+            const struct lpo_memory_share *o = &row->owners.at[k];
+
+            add_value(b,
+                      lpo_arena_printf(b->out->arena, LPO_DIFF_SNAPSHOT_OWNER "%s%s%.200s",
+                                       o->place ? o->place : "",
+                                       o->place && o->op != LPO_NONE ? " " : "",
+                                       o->op != LPO_NONE ? lpo_trace_text(t, o->op) : ""),
+                      (double)o->bytes);
+        }
+    }
+}
+
 void lpo_diff_digest_figures(struct lpo_diff_builder *b)
 {
     const struct lpo_rundir *d = b->dir;
@@ -248,5 +284,6 @@ void lpo_diff_digest_figures(struct lpo_diff_builder *b)
     if (metrics)
         add_speed(b, metrics);
     add_requests(b);
+    add_memory(b);
     add_value(b, "energy_j", lpo_diff_digest_power(b));
 }

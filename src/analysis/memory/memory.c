@@ -6,16 +6,11 @@
 #include <string.h>
 
 #include "analysis/memory/asked.h"
+#include "analysis/memory/categories.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/map.h"
 #include "util/str.h"
-
-/* Events of one allocator in order of time. */
-struct events {
-    const struct lpo_memory_event **at;
-    size_t len;
-};
 
 /* Equal times keep the order of the file. */
 static int by_time(const void *x, const void *y)
@@ -28,9 +23,9 @@ static int by_time(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-static struct events events_of(const struct lpo_trace *t, uint32_t allocator)
+static struct lpo_memory_events events_of(const struct lpo_trace *t, uint32_t allocator)
 {
-    struct events e = { lpo_xcalloc(t->memory_events.len + 1, sizeof *e.at), 0 };
+    struct lpo_memory_events e = { lpo_xcalloc(t->memory_events.len + 1, sizeof *e.at), 0 };
     bool sorted = true;
 
     for (size_t i = 0; i < t->memory_events.len; i++) {
@@ -53,7 +48,7 @@ static int64_t plus(int64_t sum, int64_t bytes)
 }
 
 /* Peak and counts; the number of events up to the peak, that one included. */
-static size_t find_peak(const struct events *e, struct lpo_memory_peaks_row *row)
+static size_t find_peak(const struct lpo_memory_events *e, struct lpo_memory_peaks_row *row)
 {
     int64_t now_bytes = 0;
     size_t upto = 0;
@@ -80,10 +75,11 @@ static size_t find_peak(const struct events *e, struct lpo_memory_peaks_row *row
 }
 
 /* What was in use after the first `count` events. */
-static size_t live_at(const struct events *e, size_t count, const struct lpo_memory_event ***out)
+static size_t live_at(const struct lpo_memory_events *e, size_t count,
+                      struct lpo_memory_block **out)
 {
     LPO_AUTO(lpo_map_u64) last = lpo_map_u64_create(count);
-    const struct lpo_memory_event **live = lpo_xcalloc(count + 1, sizeof *live);
+    struct lpo_memory_block *live = lpo_xcalloc(count + 1, sizeof *live);
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++)
@@ -91,7 +87,7 @@ static size_t live_at(const struct events *e, size_t count, const struct lpo_mem
             e->at[i]->bytes > 0 ? (uint32_t)i : UINT32_MAX;
     for (size_t i = 0; i < count; i++)
         if (e->at[i]->bytes > 0 && *lpo_map_u64_find(last, e->at[i]->address) == (uint32_t)i)
-            live[n++] = e->at[i];
+            live[n++].event = i;
     *out = live;
     return n;
 }
@@ -104,11 +100,11 @@ struct owners {
     struct lpo_map *places;
 };
 
-static void add_share(struct owners *o, const char *place, uint32_t op, uint32_t shapes,
-                      int64_t bytes)
+static struct lpo_memory_share *add_share(struct owners *o, const char *place, uint32_t op,
+                                          uint32_t shapes, uint32_t library, int64_t bytes)
 {
     /* places are kept once, so that equal text is one pointer */
-    uintptr_t key[3] = { (uintptr_t)place, op, shapes };
+    uintptr_t key[4] = { (uintptr_t)place, op, shapes, library };
     struct lpo_memory_share *s;
     bool fresh;
     uint64_t *at = lpo_map_put(o->shares, (const char *)key, sizeof key, &fresh);
@@ -116,20 +112,34 @@ static void add_share(struct owners *o, const char *place, uint32_t op, uint32_t
     if (fresh) {
         *at = o->row->owners.len;
         lpo_vec_push(&o->row->owners,
-                     (struct lpo_memory_share){ .place = place, .op = op, .shapes = shapes });
+                     (struct lpo_memory_share){ .place = place,
+                                                .op = op,
+                                                .shapes = shapes,
+                                                .library = library,
+                                                .category = LPO_MEMORY_CATEGORIES });
     }
     s = &o->row->owners.at[*at];
     s->allocations++;
     s->bytes = plus(s->bytes, bytes);
+    return s;
 }
 
 static void add_recorded(struct owners *o, const struct lpo_trace *t,
-                         const struct lpo_memory_event *e)
+                         const struct lpo_memory_events *events, const struct lpo_memory_block *b)
 {
+    const struct lpo_memory_event *e = events->at[b->event];
     const struct lpo_memory_owner *w = &t->memory_owners.at[e->owner];
+    struct lpo_memory_share *s =
+        add_share(o, w->place == LPO_NONE ? NULL : lpo_trace_text(t, w->place), w->op, LPO_NONE,
+                  w->library, e->bytes);
 
-    add_share(o, w->place == LPO_NONE ? NULL : lpo_trace_text(t, w->place), w->op, LPO_NONE,
-              e->bytes);
+    if (b->freed != SIZE_MAX) {
+        s->freed++;
+        s->lived_ns = plus(s->lived_ns, events->at[b->freed]->ns - e->ns);
+    }
+    s->category = s->category == LPO_MEMORY_CATEGORIES || s->category == b->category
+                      ? b->category
+                      : LPO_MEMORY_MIXED;
 }
 
 /* Each place once, so that equal ones are one pointer. */
@@ -151,21 +161,25 @@ static const char *place_of(struct owners *o, struct lpo_arena *a,
 }
 
 static void add_looked_up(struct owners *o, const struct lpo_trace *t, struct lpo_arena *a,
-                          const struct lpo_memory_event **live, size_t count)
+                          const struct lpo_memory_events *e, const struct lpo_memory_block *live,
+                          size_t count)
 {
     struct lpo_memory_moment *m = lpo_xcalloc(count + 1, sizeof *m);
     size_t n = 0;
 
-    for (size_t i = 0; i < count; i++)
-        if (live[i]->owner == LPO_NONE && live[i]->thread != LPO_NONE)
-            m[n++] = (struct lpo_memory_moment){ .ns = live[i]->ns,
-                                                 .bytes = live[i]->bytes,
-                                                 .thread = live[i]->thread,
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_memory_event *from = e->at[live[i].event];
+
+        if (from->owner == LPO_NONE && from->thread != LPO_NONE)
+            m[n++] = (struct lpo_memory_moment){ .ns = from->ns,
+                                                 .bytes = from->bytes,
+                                                 .thread = from->thread,
                                                  .op = LPO_NONE,
                                                  .shapes = LPO_NONE };
+    }
     lpo_memory_asked(t, a, m, n);
     for (size_t i = 0; i < n; i++)
-        add_share(o, place_of(o, a, &m[i]), m[i].op, m[i].shapes, m[i].bytes);
+        add_share(o, place_of(o, a, &m[i]), m[i].op, m[i].shapes, LPO_NONE, m[i].bytes);
     free(m);
 }
 
@@ -179,25 +193,52 @@ static int largest_first(const void *x, const void *y)
         return strcmp(a->place, b->place);
     if (a->op != b->op)
         return a->op < b->op ? -1 : 1;
+    if (a->library != b->library)
+        return a->library < b->library ? -1 : 1;
     return (a->shapes > b->shapes) - (a->shapes < b->shapes);
 }
 
-static void find_owners(const struct lpo_trace *t, struct lpo_arena *a, const struct events *e,
-                        size_t upto, struct lpo_memory_peaks_row *row)
+/* What no block stands for is from before the recording. */
+static void sum_categories(struct lpo_memory_peaks_row *row, const struct lpo_memory_events *e,
+                           const struct lpo_memory_block *live, size_t count)
+{
+    struct lpo_memory_sum *older = &row->categories[LPO_MEMORY_OLDER];
+    int64_t known = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct lpo_memory_sum *to = &row->categories[live[i].category];
+
+        known = plus(known, e->at[live[i].event]->bytes);
+        to->bytes = plus(to->bytes, e->at[live[i].event]->bytes);
+        to->blocks++;
+    }
+    if (row->peak_bytes > known)
+        older->bytes = plus(older->bytes, row->peak_bytes - known);
+    row->has_categories = true;
+}
+
+static void find_owners(const struct lpo_trace *t, struct lpo_arena *a,
+                        const struct lpo_memory_events *e, size_t upto,
+                        struct lpo_memory_peaks_row *row)
 {
     struct owners o = { row, lpo_map_create(), lpo_map_create() };
-    const struct lpo_memory_event **live = NULL;
+    struct lpo_memory_block *live = NULL;
     size_t n = live_at(e, upto, &live);
     int64_t known = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        bool without = live[i]->owner == LPO_NONE && live[i]->thread == LPO_NONE;
-
-        known = plus(known, without ? 0 : live[i]->bytes);
-        if (live[i]->owner != LPO_NONE)
-            add_recorded(&o, t, live[i]);
+    if (t->allocators.at[row->allocator].source == LPO_ALLOCATOR_SNAPSHOT) {
+        lpo_memory_categories(t, e, upto, live, n);
+        sum_categories(row, e, live, n);
     }
-    add_looked_up(&o, t, a, live, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct lpo_memory_event *from = e->at[live[i].event];
+        bool without = from->owner == LPO_NONE && from->thread == LPO_NONE;
+
+        known = plus(known, without ? 0 : from->bytes);
+        if (from->owner != LPO_NONE)
+            add_recorded(&o, t, e, &live[i]);
+    }
+    add_looked_up(&o, t, a, e, live, n);
     /* a trace whose totals contradict its allocations has more owners than memory */
     row->older_bytes = row->peak_bytes > known ? row->peak_bytes - known : 0;
     if (row->owners.len)
@@ -214,7 +255,7 @@ struct lpo_memory_peaks *lpo_memory_peaks_create(const struct lpo_trace *t)
     p->arena = lpo_arena_create();
     for (size_t i = 0; t->memory_events.len && i < t->allocators.len; i++) {
         struct lpo_memory_peaks_row row = { .allocator = (uint32_t)i };
-        struct events e = events_of(t, (uint32_t)i);
+        struct lpo_memory_events e = events_of(t, (uint32_t)i);
 
         if (e.len) {
             size_t upto = find_peak(&e, &row);

@@ -19,12 +19,32 @@
 struct lpo_arena;
 struct lpo_trace;
 
+/* What memory is for (categories.h). */
+enum lpo_memory_category {
+    LPO_MEMORY_PARAMETERS, /* and buffers: what setting a model up left */
+    LPO_MEMORY_GRADIENTS,
+    LPO_MEMORY_STATES, /* of an optimizer */
+    LPO_MEMORY_ACTIVATIONS,
+    LPO_MEMORY_TEMPORARY, /* given back by what asked for it */
+    LPO_MEMORY_OTHER,
+    LPO_MEMORY_OLDER, /* from before the recording, and nothing says what it is */
+    LPO_MEMORY_CATEGORIES,
+    LPO_MEMORY_MIXED /* of an owner: several of them */
+};
+
+/* "optimizer states"; NULL for _CATEGORIES. */
+const char *lpo_memory_category_name(enum lpo_memory_category category);
+
 struct lpo_memory_share {
     const char *place; /* NULL: not known */
     uint32_t op;       /* name ids; LPO_NONE: not known */
     uint32_t shapes;
+    uint32_t library; /* the place in an installed package that the program called */
     uint64_t allocations;
     int64_t bytes;
+    uint64_t freed;   /* blocks that were given back later */
+    int64_t lived_ns; /* of those, summed */
+    uint8_t category; /* enum lpo_memory_category; where the row below has categories */
 };
 
 struct lpo_memory_peaks_row {
@@ -39,6 +59,11 @@ struct lpo_memory_peaks_row {
     int64_t older_bytes;                     /* of the peak: in use before the recording began */
     bool has_owners;                         /* every event was kept, so the list is complete */
     LPO_VEC(struct lpo_memory_share) owners; /* largest first; with older_bytes they are the peak */
+    bool has_categories;                     /* an estimate; the sums below are the peak */
+    struct lpo_memory_sum {
+        int64_t bytes;
+        uint64_t blocks;
+    } categories[LPO_MEMORY_CATEGORIES];
 };
 
 struct lpo_memory_peaks {

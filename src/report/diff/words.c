@@ -103,6 +103,40 @@ static void add_basis(struct lpo_str *s, const struct lpo_diff *d)
                      100 * lpo_diff_least(d));
 }
 
+/* Two memory snapshots have no times: their peaks, and the owner whose share changed most. */
+static bool add_memory(struct lpo_str *s, const struct lpo_diff *d)
+{
+    const struct lpo_diff_figure_row *peak = NULL, *most = NULL;
+    double change, largest = 0;
+
+    for (size_t i = 0; i < d->figures.len; i++) {
+        const struct lpo_diff_figure_row *f = &d->figures.at[i];
+        double a = isnan(f->value[0]) ? 0 : f->value[0], b = isnan(f->value[1]) ? 0 : f->value[1];
+
+        if (strcmp(f->key, LPO_DIFF_SNAPSHOT_PEAK) == 0 && a > 0 && b > 0)
+            peak = f;
+        if (lpo_str_starts(f->key, LPO_DIFF_SNAPSHOT_OWNER) && fabs(b - a) > fabs(largest)) {
+            most = f;
+            largest = b - a;
+        }
+    }
+    if (!peak)
+        return false;
+    change = peak->value[1] / peak->value[0] - 1;
+    lpo_str_add(s, "Peak of GPU memory: ");
+    lpo_units_add_bytes(s, peak->value[0]);
+    lpo_str_add(s, " in A, ");
+    lpo_units_add_bytes(s, peak->value[1]);
+    lpo_str_addf(s, " in B: %+.2f %%.", 100 * change);
+    if (!most)
+        return true;
+    lpo_str_addf(s, " Most changed: %s, by %s", most->key + strlen(LPO_DIFF_SNAPSHOT_OWNER),
+                 largest < 0 ? "-" : "+");
+    lpo_units_add_bytes(s, fabs(largest));
+    lpo_str_add(s, ".");
+    return true;
+}
+
 const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff *d)
 {
     const struct lpo_diff_wall *w = &d->wall;
@@ -116,6 +150,9 @@ const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff 
         lpo_str_add(&s, ". The numbers below describe two different things.");
         return lpo_arena_strdup(a, s.at);
     }
+    if (!w->known && w->step_ns[LPO_DIFF_A] == 0 && w->step_ns[LPO_DIFF_B] == 0 &&
+        add_memory(&s, d))
+        return lpo_arena_strdup(a, s.at);
     lpo_str_addf(&s, "%s%s: ", w->known ? "Wall time" : "GPU time", d->unit ? " per step" : "");
     lpo_units_add_duration(&s, (int64_t)llround(w->step_ns[LPO_DIFF_A]));
     lpo_str_add(&s, " in A, ");

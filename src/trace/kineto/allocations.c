@@ -150,6 +150,8 @@ void lpo_kineto_allocations_settle(struct lpo_kineto_allocations *a, size_t i, u
     of->row = (uint32_t)a->t->allocators.len;
     lpo_vec_push(&a->t->allocators, (struct lpo_allocator){ .device = device,
                                                             .source = LPO_ALLOCATOR_KINETO,
+                                                            .gpu_free_bytes = LPO_NO_TIME,
+                                                            .refused_owner = LPO_NONE,
                                                             .seen = of->seen });
 }
 

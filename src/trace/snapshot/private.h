@@ -22,9 +22,10 @@ struct snapshot_block {
 };
 
 struct snapshot_gpu {
-    int32_t id;                          /* as the file numbers it */
-    uint32_t allocator;                  /* into allocators */
-    int64_t requested, active, reserved; /* at the end, in bytes */
+    int32_t id;                               /* as the file numbers it */
+    uint32_t allocator;                       /* into allocators */
+    int64_t requested, active, reserved;      /* at the end, in bytes */
+    int64_t pool_active[2], pool_reserved[2]; /* of them in small and large blocks and segments */
     LPO_VEC(struct snapshot_block) blocks;
 };
 

@@ -80,6 +80,7 @@ static void add_block(struct snapshot *s, struct snapshot_gpu *g, struct lpo_mem
     around->in_use = true;
     lpo_snapshot_add(s, &p->active, size);
     lpo_snapshot_add(s, &g->active, asked_for(block, size));
+    lpo_snapshot_add(s, &g->pool_active[p->large], asked_for(block, size));
     if (!lpo_snapshot_pickle_is(state, "active_allocated"))
         return; /* given back, but another stream may still use it */
     lpo_snapshot_add(s, &p->allocated, size);
@@ -105,6 +106,7 @@ static void add_segment(struct snapshot *s, const struct lpo_pickle_value *segme
     p->segments++;
     lpo_snapshot_add(s, &p->reserved, total);
     lpo_snapshot_add(s, &g->reserved, total);
+    lpo_snapshot_add(s, &g->pool_reserved[p->large], total);
     while (lpo_snapshot_step(s) && (block = lpo_snapshot_pickle_next(blocks, &w)))
         add_block(s, g, p, &around, block, &address);
     if (around.in_use)

@@ -41,7 +41,9 @@ struct snapshot_gpu *lpo_snapshot_gpu(struct snapshot *s, int64_t id)
         return NULL;
     }
     lpo_vec_push(&t->allocators, (struct lpo_allocator){ .device = device_of(t, (int32_t)id),
-                                                         .source = LPO_ALLOCATOR_SNAPSHOT });
+                                                         .source = LPO_ALLOCATOR_SNAPSHOT,
+                                                         .gpu_free_bytes = LPO_NO_TIME,
+                                                         .refused_owner = LPO_NONE });
     lpo_vec_push(&s->gpus, (struct snapshot_gpu){ .id = (int32_t)id,
                                                   .allocator = (uint32_t)t->allocators.len - 1 });
     return &s->gpus.at[s->gpus.len - 1];
