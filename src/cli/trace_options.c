@@ -130,12 +130,3 @@ int lpo_cli_count_from_args(const struct lpo_args *args, const char *option, siz
     *out = (size_t)n;
     return 0;
 }
-
-void lpo_cli_print_doc(struct lpo_app *app, const struct lpo_doc *doc,
-                       const struct lpo_writer *writer)
-{
-    LPO_STR out = { .spill = writer->streams ? app->out : NULL };
-
-    writer->write(doc, &out);
-    fwrite(lpo_str_text(&out), 1, out.len, app->out);
-}

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "cli/options.h"
+#include "cli/screen.h"
 
 struct lpo_analysis_run;
 struct lpo_app;
-struct lpo_doc;
 struct lpo_err;
 struct lpo_region_selection;
 struct lpo_rundir;
@@ -46,5 +46,3 @@ int lpo_cli_writer_from_args(const struct lpo_args *args, const struct lpo_write
 /* A count given as text; `fallback` when the option is absent. */
 int lpo_cli_count_from_args(const struct lpo_args *args, const char *option, size_t fallback,
                             size_t *out, struct lpo_err *err);
-void lpo_cli_print_doc(struct lpo_app *app, const struct lpo_doc *doc,
-                       const struct lpo_writer *writer);

@@ -242,8 +242,8 @@ static void row_rates(struct lpo_table *table, const struct rates *r)
     lpo_doc_row_text(table, r->bound);
 }
 
-void lpo_report_add_operator_shapes(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                    const struct lpo_hardware *hw, size_t most)
+struct lpo_table *lpo_report_add_operator_shapes(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                                 const struct lpo_hardware *hw, size_t most)
 {
     const struct lpo_operators *ops = lpo_analysis_operators(a, true);
     const struct lpo_operator **order = lpo_report_operators_in_order(ops);
@@ -272,6 +272,7 @@ void lpo_report_add_operator_shapes(struct lpo_doc *doc, const struct lpo_analys
     if (most && ops->rows.len > most)
         table->total_rows = ops->rows.len;
     free(order);
+    return table;
 }
 
 static const struct lpo_column replay_columns[] = {

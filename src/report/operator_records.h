@@ -16,8 +16,8 @@ struct lpo_record;
 void lpo_report_put_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
                               const struct lpo_hardware *hw, size_t most);
 /* The same as a table: 0 is all rows. */
-void lpo_report_add_operator_shapes(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                    const struct lpo_hardware *hw, size_t most);
+struct lpo_table *lpo_report_add_operator_shapes(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                                 const struct lpo_hardware *hw, size_t most);
 /* Operators whose kernels CUDA graphs replayed, and how much of the graphs is known; nothing where
  * no graph ran. */
 void lpo_report_add_replays(struct lpo_doc *doc, const struct lpo_analysis *a,

@@ -18,8 +18,9 @@
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/str.h"
 
-enum { FINDINGS = 5, MOST_LINES = 200 }; /* the JSON has all */
+enum { FINDINGS = 5 }; /* the JSON has all */
 /* Each operator of a framework may be a region of its own; `lpo regions --json` has them all. */
 enum { SCOPE_BYTES = 4 << 20 };
 
@@ -76,31 +77,33 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
 {
     struct lpo_doc *doc = lpo_doc_create("run", title(d));
 
-    doc->most_lines = MOST_LINES;
+    doc->is_short = !lpo_streq(lpo_settings_text(d->config, "report.md"), "long");
     doc->whole = lpo_settings_bool(d->config, "report.full_names");
     if (s) {
         lpo_report_chapter_findings(doc, d, s, FINDINGS);
         lpo_analysis_start(s->analysis); /* not before: findings take as much memory themselves */
     }
     lpo_report_chapter_run(doc, d);
-    lpo_report_chapter_speed(doc, d);
-    lpo_report_chapter_requests(doc, d);
     if (s) {
         lpo_report_chapter_windows(doc, s);
         lpo_report_chapter_wall(doc, d, s);
+        lpo_report_chapter_regions(doc, d, s);
+        lpo_report_chapter_modules(doc, d);
+        lpo_report_chapter_kernels(doc, d, s);
+        lpo_report_chapter_operators(doc, d);
+        add_limits(doc, d, s);
+    }
+    lpo_report_chapter_speed(doc, d);
+    lpo_report_chapter_requests(doc, d);
+    if (s) {
         lpo_report_chapter_steps(doc, s);
-        lpo_report_chapter_critical(doc, s);
         lpo_report_chapter_ranks(doc, d, s);
         lpo_report_chapter_rank_steps(doc, s);
         lpo_report_chapter_arrivals(doc, d, s);
         lpo_report_chapter_rank_regions(doc, d, s);
         lpo_report_chapter_rank_balance(doc, d, s);
-        lpo_report_chapter_regions(doc, d, s);
-        lpo_report_chapter_modules(doc, d);
+        lpo_report_chapter_critical(doc, s);
         lpo_report_chapter_numbers(doc, d, s);
-        lpo_report_chapter_kernels(doc, d, s);
-        lpo_report_chapter_operators(doc, d);
-        add_limits(doc, d, s);
         lpo_report_chapter_counters(doc, d, s);
         lpo_report_chapter_collectives(doc, d, s);
         lpo_report_chapter_gpu_details(doc, d, s);

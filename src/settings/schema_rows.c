@@ -439,6 +439,8 @@ static const struct lpo_schema_row rows[] = {
     { "report", LPO_S_MAP, MAP, "what the reports contain" },
     { "report.formats", LPO_S_WORDS, "md,json,html", "writers of the main report",
       .values = "md|json|html|csv|perfetto|text" },
+    { "report.md", LPO_S_TEXT, "short", "report.md alone, or with pages in details/",
+      .values = "short|long" },
     { "report.aggregate", LPO_S_BOOL, "true", "a scope over all processes and devices" },
     { "report.fold", LPO_S_TEXT, "auto", "layer0…layer31 as layer*",
       .values = "auto|always|never" },

@@ -107,7 +107,7 @@ static bool unfinished(const char *p, size_t room)
     return true;
 }
 
-static void add_lines(struct lpo_str *out, const char *text, size_t len)
+void lpo_visible_add_lines(struct lpo_str *out, const char *text, size_t len)
 {
     for (size_t i = 0; i < len;) {
         if (text[i] == '\n' || text[i] == '\t')
@@ -128,7 +128,7 @@ static ssize_t screen_write(void *cookie, const char *bytes, size_t len)
     for (size_t k = 1; k < sizeof s->head && k <= in.len; k++)
         if (unfinished(in.at + in.len - k, k))
             tail = k;
-    add_lines(&out, in.at, in.len - tail);
+    lpo_visible_add_lines(&out, in.at, in.len - tail);
     memcpy(s->head, in.at + in.len - tail, tail);
     s->waiting = tail;
     if (fwrite(lpo_str_text(&out), 1, out.len, s->to) != out.len || fflush(s->to) != 0)
@@ -142,7 +142,7 @@ static int screen_close(void *cookie)
     LPO_STR out = { 0 };
     int rc;
 
-    add_lines(&out, s->head, s->waiting);
+    lpo_visible_add_lines(&out, s->head, s->waiting);
     rc = fwrite(lpo_str_text(&out), 1, out.len, s->to) == out.len && fflush(s->to) == 0 ? 0 : EOF;
     free(s);
     return rc;

@@ -24,6 +24,9 @@ void lpo_visible_add(struct lpo_str *out, const char *text, size_t len, size_t m
  */
 size_t lpo_visible_width(const char *text, size_t len);
 
+/* Whole lines: '\n' and '\t' stay. */
+void lpo_visible_add_lines(struct lpo_str *out, const char *text, size_t len);
+
 /* A stream that shows on `to` what is printed on it: '\n' and '\t' stay, everything else that is
  * hidden becomes an escape. Line-buffered. fclose() leaves `to` open. NULL without memory. */
 FILE *lpo_visible_stream(FILE *to);

@@ -20,6 +20,12 @@ void lpo_writer_add_cell(const struct lpo_writer_style *style, struct lpo_str *o
     style->name(out, cell->text, cell->len, width - 2 * indent);
 }
 
+/* A fact that is not known is left to machines. */
+static bool is_unknown(const struct lpo_item *item)
+{
+    return item->kind == LPO_ITEM_FACT && item->cell.how == LPO_UNKNOWN;
+}
+
 void lpo_writer_add_sections(const struct lpo_writer_style *style, const void *writer,
                              const struct lpo_doc *doc, struct lpo_str *out)
 {
@@ -30,9 +36,15 @@ void lpo_writer_add_sections(const struct lpo_writer_style *style, const void *w
             continue;
         if (s->title[0])
             style->heading(writer, s);
-        for (size_t k = 0; k < s->items.len; k++)
-            style->item(writer, &s->items.at[k],
-                        k + 1 == s->items.len || s->items.at[k + 1].kind != LPO_ITEM_FACT);
+        for (size_t k = 0; k < s->items.len; k++) {
+            size_t next = k + 1;
+
+            while (next < s->items.len && is_unknown(&s->items.at[next]))
+                next++;
+            if (!is_unknown(&s->items.at[k]))
+                style->item(writer, &s->items.at[k],
+                            next == s->items.len || s->items.at[next].kind != LPO_ITEM_FACT);
+        }
     }
     while (out->len > 1 && out->at[out->len - 1] == '\n' && out->at[out->len - 2] == '\n')
         out->at[--out->len] = '\0';

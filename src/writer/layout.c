@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "report/doc/doc.h"
+#include "util/arena.h"
 #include "util/str.h"
 #include "util/visible.h"
 #include "writer/writer.h"
 
 /* A name of 28 characters is still a name; below that, a minor column is worth less than it. */
-enum { COMFORTABLE = 28, LEAST = 8, INDENT = 2 };
+enum { COMFORTABLE = 28, SHORT = 16, LEAST = 8, INDENT = 2 };
 
 static size_t cell_width(const struct lpo_column *column, const struct lpo_doc_cell *cell,
                          size_t longest)
@@ -88,6 +89,43 @@ static bool fits(const struct lpo_table *t, const struct lpo_writer_layout *l,
     return names <= *for_names;
 }
 
+/* Columns without a value in any row say nothing. */
+static void leave_out_empty(const struct lpo_table *t, size_t rows, struct lpo_writer_layout *l)
+{
+    size_t left = l->columns;
+
+    for (size_t c = 0; rows && left > 1 && c < l->columns; c++) {
+        bool empty = true;
+
+        for (size_t r = 0; r < rows && empty; r++) {
+            const struct lpo_doc_cell *cell = lpo_doc_table_cell(t, r, c);
+
+            empty = cell->how == LPO_UNKNOWN || (is_text(t, c) && !cell->len);
+        }
+        l->widths[c] = empty ? 0 : l->widths[c];
+        left -= empty;
+    }
+}
+
+/* Numbers are not cut: where they and short names are wider than the page, columns go from the
+ * right. The first two stay. */
+static void drop_what_is_too_wide(const struct lpo_table *t, struct lpo_writer_layout *l,
+                                  const struct lpo_writer_room *room)
+{
+    for (size_t c = l->columns; c-- > 2;) {
+        size_t used = 0;
+
+        for (size_t i = 0; i < l->columns; i++)
+            if (l->widths[i])
+                used +=
+                    room->between + (is_text(t, i) && l->widths[i] > SHORT ? SHORT : l->widths[i]);
+        if (used <= room->total)
+            return;
+        if (!is_text(t, c))
+            l->widths[c] = 0;
+    }
+}
+
 struct lpo_writer_layout lpo_writer_layout(const struct lpo_table *t, size_t rows,
                                            const struct lpo_writer_room *room)
 {
@@ -107,12 +145,15 @@ struct lpo_writer_layout lpo_writer_layout(const struct lpo_table *t, size_t row
             l.widths[c] = w > l.widths[c] ? w : l.widths[c];
         }
     }
+    leave_out_empty(t, rows, &l);
     if (!room->total)
         return l;
     for (; !fits(t, &l, room, &for_names) && minor; minor--)
         for (size_t c = 0; c < l.columns; c++)
             if (t->columns[c].minor == minor)
                 l.widths[c] = 0;
+    drop_what_is_too_wide(t, &l, room);
+    fits(t, &l, room, &for_names);
     share_out(t, &l, for_names);
     return l;
 }
@@ -129,6 +170,113 @@ bool lpo_writer_layout_last(const struct lpo_writer_layout *l, size_t column)
         if (l->widths[column])
             return false;
     return true;
+}
+
+/* --- names that are too long for their column --- */
+
+/* Bytes of the first `n` characters. */
+static size_t bytes_of(const char *text, size_t len, size_t n)
+{
+    size_t at = 0;
+
+    for (; at < len; at++)
+        if (((unsigned char)text[at] & 0xc0) != 0x80 && n-- == 0)
+            break;
+    return at;
+}
+
+/* Its beginning and its end, `room` characters with the mark between them. `head` of 4: how much of
+ * that is beginning. */
+static const char *cut_name(struct lpo_arena *a, const struct lpo_doc_cell *cell, size_t room,
+                            size_t head)
+{
+    size_t width = lpo_visible_width(cell->text, cell->len);
+    size_t first = (room - 1) * head / 4, last = width - (room - 1 - first);
+    size_t from = bytes_of(cell->text, cell->len, first);
+    size_t to = bytes_of(cell->text, cell->len, last);
+
+    return lpo_arena_printf(a, "%.*s\xe2\x80\xa6%.*s", (int)from, cell->text, (int)(cell->len - to),
+                            cell->text + to);
+}
+
+/* 0: it is not too long. */
+static size_t room_for(const struct lpo_doc_cell *cell, size_t width)
+{
+    size_t indent, room;
+
+    if (cell->how == LPO_UNKNOWN || !cell->len)
+        return 0;
+    indent = (size_t)INDENT * lpo_writer_layout_indent(cell, width);
+    room = width > indent + LEAST ? width - indent : LEAST;
+    return lpo_visible_width(cell->text, cell->len) <= room ? 0 : room;
+}
+
+static int by_text(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+static size_t count_distinct(const char *const *names, size_t n)
+{
+    const char **sorted = lpo_xcalloc(n + 1, sizeof *sorted);
+    size_t distinct = n > 0;
+
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = names[i];
+    qsort(sorted, n, sizeof *sorted, by_text);
+    for (size_t i = 1; i < n; i++)
+        distinct += strcmp(sorted[i - 1], sorted[i]) != 0;
+    free(sorted);
+    return distinct;
+}
+
+/* Names of one column, cut where they do not differ: at the end, unless that makes two the same. */
+static void cut_column(struct lpo_table *t, size_t column, size_t width)
+{
+    static const size_t heads[] = { 4, 2, 3, 1 };
+    size_t rows = lpo_doc_table_rows(t), best = 0;
+    const char **names = lpo_xcalloc(rows + 1, sizeof *names);
+
+    for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) {
+        size_t distinct;
+
+        for (size_t r = 0; r < rows; r++) {
+            const struct lpo_doc_cell *cell = lpo_doc_table_cell(t, r, column);
+            size_t room = room_for(cell, width);
+
+            names[r] = room        ? cut_name(t->arena, cell, room, heads[h])
+                       : cell->len ? cell->text
+                                   : "";
+        }
+        distinct = count_distinct(names, rows);
+        if (distinct <= best)
+            continue;
+        best = distinct;
+        for (size_t r = 0; r < rows; r++)
+            t->cells.at[r * t->ncolumns + column].full = names[r];
+    }
+    for (size_t r = 0; r < rows; r++) {
+        struct lpo_doc_cell *cell = &t->cells.at[r * t->ncolumns + column];
+
+        if (!room_for(cell, width))
+            continue;
+        cell->text = cell->full;
+        cell->len = strlen(cell->text);
+    }
+    free(names);
+}
+
+void lpo_writer_fit_names(const struct lpo_table *t, const struct lpo_writer_layout *l,
+                          struct lpo_table *out)
+{
+    *out = *t;
+    out->cells.at = NULL;
+    out->cells.len = out->cells.cap = 0;
+    for (size_t i = 0; i < t->cells.len; i++)
+        lpo_vec_push(&out->cells, t->cells.at[i]);
+    for (size_t c = 0; c < t->ncolumns; c++)
+        if (is_text(t, c) && l->widths[c])
+            cut_column(out, c, l->widths[c]);
 }
 
 void lpo_writer_add_name(struct lpo_str *out, const char *text, size_t len, size_t width)

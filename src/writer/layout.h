@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* writer/layout.h - how a table fits the width that people have.
  *
- * Long names are cut first; where that is not enough, columns that are marked as minor are left
- * out. Numbers are never cut. JSON and CSV have everything. */
+ * Columns without any value are left out, and long names are cut; where that is not enough, columns
+ * that are marked as minor are left out, too. Numbers are never cut. JSON and CSV have everything.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -30,6 +31,10 @@ struct lpo_writer_layout lpo_writer_layout(const struct lpo_table *t, size_t row
 void lpo_writer_layout_free(struct lpo_writer_layout *l);
 bool lpo_writer_layout_last(const struct lpo_writer_layout *l, size_t column);
 
+/* The table with names that are too wide for the layout cut in the middle, where they do not
+ * differ. `out` borrows all but its cells: lpo_vec_free(). */
+void lpo_writer_fit_names(const struct lpo_table *t, const struct lpo_writer_layout *l,
+                          struct lpo_table *out);
 /* A name made safe, in `width` characters; 0: whole. */
 void lpo_writer_add_name(struct lpo_str *out, const char *text, size_t len, size_t width);
 /* Levels of indentation that leave room for a name in `width` characters. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Markdown: GitHub's tables, with everything that came from a program escaped. */
 #include <ctype.h>
-#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "report/doc/doc.h"
+#include "util/arena.h"
 #include "util/str.h"
-#include "util/visible.h"
 #include "writer/for_people.h"
 #include "writer/layout.h"
+#include "writer/shorten.h"
 #include "writer/writer.h"
 
-enum { LONGEST_NAME = 160, FEW_ROWS = 6 };
+enum { LONGEST_NAME = 160 };
 
 /* GitHub gives a page 1,012 px, 948 px of them to a table. A character takes about 8 px and each
  * cell 27 px more: within 120 characters, of which a column takes 4, no row wraps. */
@@ -22,9 +22,9 @@ static const struct lpo_writer_room page = { .total = 120, .between = 4, .longes
 struct md {
     struct lpo_str *out;
     const struct lpo_writer_room *room;
-    long rows;      /* of each table, more than its least */
-    bool half;      /* a table keeps half of its least */
-    unsigned minor; /* sections of a higher one are left out */
+    bool is_short;       /* tables are cut, details are left out */
+    const char *to_top;  /* from this page to the folder of the report: "" or "../" */
+    const char *chapter; /* the page of the chapter at hand */
 };
 
 static bool word(char c)
@@ -95,61 +95,83 @@ static void write_head(const struct lpo_table *t, const struct lpo_writer_layout
     lpo_str_add(out, "|\n");
 }
 
-static size_t rows_shown(const struct md *w, const struct lpo_table *t)
+/* Below a table: what it leaves out, and where that is. */
+static void write_rest(const struct md *w, const struct lpo_table *t,
+                       const struct lpo_writer_short *cut)
 {
-    size_t rows = lpo_doc_table_rows(t), least = t->least_rows ? t->least_rows : FEW_ROWS;
-    long most, fewest;
+    size_t rows = lpo_doc_table_rows(t), all = t->total_rows > rows ? t->total_rows : rows;
 
-    if (t->least_rows == SIZE_MAX || w->rows == LONG_MAX)
-        return rows;
-    most = (long)least + w->rows;
-    fewest = w->half && least > 1 ? (long)least / 2 : 1;
-    most = most < fewest ? fewest : most;
-    /* the line that says what was left out, and the empty one before it, take as much as two rows
-     */
-    return rows <= (size_t)most + 2 ? rows : (size_t)most;
+    if (cut->left_out) {
+        lpo_str_addf(w->out, "\n%zu of %zu rows", rows - cut->left_out, all);
+        if (cut->rest >= 0 && all == rows)
+            lpo_str_addf(w->out, "; the others are %s%.1f\xc2\xa0%% together",
+                         cut->rest < 0.0005 ? "below " : "",
+                         cut->rest < 0.0005 ? 0.1 : 100 * cut->rest);
+        lpo_str_addf(w->out, ": [%s](%s)\n", w->chapter, w->chapter);
+    } else if (all > rows && w->is_short && w->chapter && strncmp(w->chapter, "details/", 8) != 0) {
+        lpo_str_addf(w->out, "\n%zu of %zu rows: [%s](%s)\n", rows, all, w->chapter, w->chapter);
+    } else if (all > rows) {
+        lpo_str_addf(w->out, "\n%zu of %zu rows are shown; the JSON report has all.\n", rows, all);
+    }
 }
 
-static void write_table(const struct md *w, const struct lpo_table *t)
+static void write_rows(const struct md *w, const struct lpo_table *t)
 {
-    struct lpo_str *out = w->out;
-    size_t rows = rows_shown(w, t), all = lpo_doc_table_rows(t);
-    struct lpo_writer_layout l;
+    size_t rows = lpo_doc_table_rows(t);
+    struct lpo_writer_layout l = lpo_writer_layout(t, rows, w->room);
+    struct lpo_table fit;
 
-    write_title(t->title, out);
-    if (rows == 0) {
-        lpo_str_add(out, "(none)\n\n");
-        return;
-    }
-    l = lpo_writer_layout(t, rows, w->room);
-    write_head(t, &l, out);
+    lpo_writer_fit_names(t, &l, &fit);
+    write_head(t, &l, w->out);
     for (size_t r = 0; r < rows; r++) {
         for (size_t c = 0; c < t->ncolumns; c++) {
             if (!l.widths[c])
                 continue;
-            lpo_str_add(out, "| ");
-            lpo_writer_add_cell(&style, out, &t->columns[c], lpo_doc_table_cell(t, r, c),
+            lpo_str_add(w->out, "| ");
+            lpo_writer_add_cell(&style, w->out, &t->columns[c], lpo_doc_table_cell(&fit, r, c),
                                 l.widths[c]);
-            lpo_str_addc(out, ' ');
+            lpo_str_addc(w->out, ' ');
         }
-        lpo_str_add(out, "|\n");
+        lpo_str_add(w->out, "|\n");
     }
+    lpo_vec_free(&fit.cells);
     lpo_writer_layout_free(&l);
-    all = t->total_rows > all ? t->total_rows : all;
-    if (all > rows)
-        lpo_str_addf(out, "\n%zu of %zu rows are shown; the JSON report has all.\n", rows, all);
-    lpo_str_addc(out, '\n');
+}
+
+static void write_table(const struct md *w, const struct lpo_table *t)
+{
+    struct lpo_writer_short cut = { 0 };
+    struct lpo_table shown;
+
+    if (w->is_short && t->detail)
+        return;
+    write_title(t->title, w->out);
+    if (!lpo_doc_table_rows(t)) {
+        lpo_str_add(w->out, "(none)\n\n");
+        return;
+    }
+    if (w->is_short && t->least_rows != SIZE_MAX) {
+        cut = lpo_writer_shorten(t, &shown);
+        write_rows(w, &shown);
+        lpo_vec_free(&shown.cells);
+    } else {
+        write_rows(w, t);
+    }
+    write_rest(w, t, &cut);
+    lpo_str_addc(w->out, '\n');
 }
 
 /* Bars become a small table; plots are pictures beside the page (writer/svg.c); lanes are left to
  * other writers. */
-static void write_figure(const struct lpo_figure *f, struct lpo_str *out)
+static void write_figure(const struct md *w, const struct lpo_figure *f)
 {
+    struct lpo_str *out = w->out;
+
     if ((f->kind == LPO_FIG_SCATTER || f->kind == LPO_FIG_STACKED || f->kind == LPO_FIG_HEAT) &&
         f->points.len) {
         lpo_str_add(out, "![");
         add_escaped(out, f->title, strlen(f->title), 0);
-        lpo_str_addf(out, "](figures/%s.svg)\n\n", f->id);
+        lpo_str_addf(out, "](%sfigures/%s.svg)\n\n", w->to_top, f->id);
     }
     if (f->kind != LPO_FIG_BARS || f->points.len == 0)
         return;
@@ -194,7 +216,7 @@ static void write_item(const void *writer, const struct lpo_item *item, bool las
         write_table(w, item->table);
         break;
     case LPO_ITEM_FIGURE:
-        write_figure(item->figure, out);
+        write_figure(w, item->figure);
         break;
     }
 }
@@ -212,7 +234,7 @@ static void write_heading(const void *writer, const struct lpo_section *s)
 
 static bool left_out(const void *writer, const struct lpo_section *s)
 {
-    return s->minor > ((const struct md *)writer)->minor;
+    return s->detail && ((const struct md *)writer)->is_short;
 }
 
 static const struct lpo_writer_style style = {
@@ -224,94 +246,124 @@ static const struct lpo_writer_style style = {
     .item = write_item,
 };
 
-static void write_left_out(const struct md *w, const struct lpo_doc *doc)
+/* A chapter: the section at `first` and those below it. One past its last. */
+static size_t chapter_end(const struct lpo_doc *doc, size_t first)
 {
-    const char *before = "\nLeft out, to keep this page short: ";
+    size_t end = first + 1;
 
-    for (size_t i = 0; i < doc->sections.len; i++)
-        if (left_out(w, doc->sections.at[i])) {
-            lpo_str_addf(w->out, "%s%s", before, doc->sections.at[i]->title);
-            before = ", ";
-        }
-    if (before[0] == ',')
-        lpo_str_add(w->out, ". The JSON report has all.\n");
+    while (end < doc->sections.len && doc->sections.at[end]->level > 1)
+        end++;
+    return end;
 }
 
-static void write_doc(const struct md *w, const struct lpo_doc *doc)
+static bool has_more(const struct lpo_section *s)
 {
-    if (doc->title[0]) {
-        lpo_str_add(w->out, "# ");
-        add_escaped(w->out, doc->title, strlen(doc->title), LONGEST_NAME);
-        lpo_str_add(w->out, "\n\n");
+    bool more = s->detail;
+
+    for (size_t i = 0; i < s->items.len && !more; i++) {
+        const struct lpo_table *t = s->items.at[i].table;
+        struct lpo_table shown;
+
+        if (!t || t->least_rows == SIZE_MAX)
+            continue;
+        more = t->detail || lpo_writer_shorten(t, &shown).left_out > 0 ||
+               (s->page && t->total_rows > lpo_doc_table_rows(t));
+        if (!t->detail)
+            lpo_vec_free(&shown.cells);
     }
-    lpo_writer_add_sections(&style, w, doc, w->out);
-    write_left_out(w, doc);
+    return more;
 }
 
-static size_t count_lines(const struct lpo_str *text)
+/* The page of a chapter; NULL: the report has all of it. */
+static const char *chapter_page(const struct lpo_doc *doc, size_t first)
 {
-    size_t n = 0;
+    const struct lpo_section *s = doc->sections.at[first];
+    size_t same = 1;
+    bool more = false;
 
-    for (size_t i = 0; i < text->len; i++)
-        n += text->at[i] == '\n';
-    return n;
+    for (size_t i = first; i < chapter_end(doc, first); i++)
+        more |= has_more(doc->sections.at[i]);
+    if (!doc->is_short || !more)
+        return NULL;
+    if (s->page)
+        return s->page;
+    for (size_t i = 0; i < first; i++)
+        same += doc->sections.at[i]->level == 1 && strcmp(doc->sections.at[i]->id, s->id) == 0;
+    return lpo_arena_printf(doc->arena, same > 1 ? "details/%s-%zu.md" : "details/%s.md", s->id,
+                            same);
 }
 
-static size_t most_rows(const struct lpo_doc *doc)
+/* What other pages have. */
+static void write_links(const struct md *w, const struct lpo_doc *doc)
 {
-    size_t most = 0;
+    const char *before = "\nMore: ";
 
-    for (size_t i = 0; i < doc->sections.len; i++)
-        for (size_t k = 0; k < doc->sections.at[i]->items.len; k++) {
-            const struct lpo_item *item = &doc->sections.at[i]->items.at[k];
-            size_t rows = item->kind == LPO_ITEM_TABLE ? lpo_doc_table_rows(item->table) : 0;
+    for (size_t i = 0; i < doc->sections.len; i = chapter_end(doc, i)) {
+        const char *path = doc->is_short ? chapter_page(doc, i) : NULL;
 
-            most = rows > most ? rows : most;
-        }
-    return most;
+        if (!path)
+            continue;
+        lpo_str_addf(w->out, "%s[%s](%s)", before, doc->sections.at[i]->title, path);
+        before = ", ";
+    }
+    if (before[0] == ',')
+        lpo_str_add(w->out, ".\n");
 }
 
-static unsigned most_minor(const struct lpo_doc *doc)
+/* Chapters from `first` to before `end`. */
+static void write_chapters(struct md *w, const struct lpo_doc *doc, size_t first, size_t end)
 {
-    unsigned most = 0;
+    for (size_t i = first, next; i < end; i = next) {
+        struct lpo_doc part = *doc;
 
-    for (size_t i = 0; i < doc->sections.len; i++)
-        most = doc->sections.at[i]->minor > most ? doc->sections.at[i]->minor : most;
-    return most;
+        next = i + 1;
+        while (next < end && doc->sections.at[next]->level > 1)
+            next++;
+        w->chapter = w->is_short ? chapter_page(doc, i) : NULL;
+        part.sections.at = doc->sections.at + i;
+        part.sections.len = next - i;
+        lpo_writer_add_sections(&style, w, &part, w->out);
+        if (next < end)
+            lpo_str_addc(w->out, '\n');
+    }
 }
 
-static bool fits(struct md *w, const struct lpo_doc *doc, size_t before, long rows)
-{
-    w->out->len = before;
-    w->rows = rows;
-    write_doc(w, doc);
-    return count_lines(w->out) <= doc->most_lines;
-}
-
-/* Where the page is too long, tables give up rows, all alike. One row of a table says little:
- * before they have fewer than half of their least, sections of details are left out. */
-static void md_write(const struct lpo_doc *doc, struct lpo_str *out)
+static struct md writer_for(const struct lpo_doc *doc, struct lpo_str *out)
 {
     static const struct lpo_writer_room whole = { .longest = 0 };
-    struct md w = { out, doc->whole ? &whole : &page, LONG_MAX, true, most_minor(doc) };
-    long low = -(long)most_rows(doc), high = -low;
-    size_t before = out->len;
 
-    write_doc(&w, doc);
-    if (!doc->most_lines || count_lines(out) <= doc->most_lines)
-        return;
-    while (!fits(&w, doc, before, low) && w.minor)
-        w.minor--;
-    w.half = count_lines(out) <= doc->most_lines;
-    while (low < high) {
-        long middle = low + (high - low + 1) / 2;
+    return (struct md){ out, doc->whole ? &whole : &page, doc->is_short, "", NULL };
+}
 
-        if (fits(&w, doc, before, middle))
-            low = middle;
-        else
-            high = middle - 1;
+static void md_write(const struct lpo_doc *doc, struct lpo_str *out)
+{
+    struct md w = writer_for(doc, out);
+
+    if (doc->title[0]) {
+        lpo_str_add(out, "# ");
+        add_escaped(out, doc->title, strlen(doc->title), LONGEST_NAME);
+        lpo_str_add(out, "\n\n");
     }
-    fits(&w, doc, before, low);
+    write_chapters(&w, doc, 0, doc->sections.len);
+    write_links(&w, doc);
+}
+
+/* A chapter alone and whole. */
+static const char *md_write_chapter(const struct lpo_doc *doc, size_t first, struct lpo_str *out)
+{
+    struct md w = writer_for(doc, out);
+    const struct lpo_section *s = doc->sections.at[first];
+    const char *path = s->level == 1 && !s->page ? chapter_page(doc, first) : NULL;
+
+    if (!path)
+        return NULL;
+    w.is_short = false;
+    w.to_top = "../";
+    lpo_str_add(out, "[");
+    add_escaped(out, doc->title, strlen(doc->title), LONGEST_NAME);
+    lpo_str_add(out, "](../report.md)\n\n");
+    write_chapters(&w, doc, first, chapter_end(doc, first));
+    return path;
 }
 
 const struct lpo_writer lpo_writer_md = {
@@ -320,4 +372,5 @@ const struct lpo_writer lpo_writer_md = {
     .kind = "run",
     .file = "report.md",
     .write = md_write,
+    .chapter = md_write_chapter,
 };

@@ -9,12 +9,12 @@
 #include "writer/layout.h"
 #include "writer/writer.h"
 
-/* Eighty columns cut too much of a region tree, and a terminal of fewer than a hundred is rare. */
-static const struct lpo_writer_room screen = { .total = 100, .between = 2, .longest = 100 };
+enum { USUAL = 100, BAR = 8 };
 
 struct text {
     struct lpo_str *out;
     const struct lpo_writer_room *room;
+    bool bars, colour;
 };
 
 static const struct lpo_writer_style style;
@@ -25,9 +25,51 @@ static void pad(struct lpo_str *out, size_t n)
         lpo_str_addc(out, ' ');
 }
 
+static void mark(const struct text *w, enum lpo_writer_mark m)
+{
+    if (w->colour)
+        lpo_str_addc(w->out, (char)m);
+}
+
+/* A share as a bar of eighths of a character. */
+static void add_bar(const struct text *w, const struct lpo_doc_cell *cell)
+{
+    static const char *const parts[] = { " ",
+                                         "\xe2\x96\x8f",
+                                         "\xe2\x96\x8e",
+                                         "\xe2\x96\x8d",
+                                         "\xe2\x96\x8c",
+                                         "\xe2\x96\x8b",
+                                         "\xe2\x96\x8a",
+                                         "\xe2\x96\x89",
+                                         "\xe2\x96\x88" };
+    double share = cell->how == LPO_UNKNOWN || !(cell->real > 0) ? 0 : cell->real / 100;
+    int eighths = share >= 1 ? 8 * BAR : (int)(share * 8 * BAR + 0.5);
+
+    lpo_str_addc(w->out, ' ');
+    mark(w, LPO_MARK_BAR);
+    for (int i = 0; i < BAR; i++, eighths -= 8)
+        lpo_str_add(w->out, parts[eighths <= 0 ? 0 : eighths < 8 ? eighths : 8]);
+    mark(w, LPO_MARK_END);
+}
+
+/* The column beside which there is room for a bar; SIZE_MAX: none. */
+static size_t find_bar(const struct text *w, const struct lpo_table *t,
+                       const struct lpo_writer_layout *l)
+{
+    size_t used = 0, column = SIZE_MAX;
+
+    for (size_t c = 0; c < t->ncolumns; c++) {
+        used += l->widths[c] ? l->widths[c] + w->room->between : 0;
+        if (l->widths[c] && column == SIZE_MAX && strcmp(t->columns[c].key, "share") == 0)
+            column = c;
+    }
+    return w->bars && used + BAR + 1 <= w->room->total ? column : SIZE_MAX;
+}
+
 /* `row` NULL: the titles. */
-static void write_row(const struct lpo_writer_layout *l, const struct lpo_table *t,
-                      const size_t *row, struct lpo_str *out)
+static void write_row(const struct text *w, const struct lpo_writer_layout *l,
+                      const struct lpo_table *t, const size_t *row, size_t bar)
 {
     const char *between = "";
 
@@ -45,32 +87,46 @@ static void write_row(const struct lpo_writer_layout *l, const struct lpo_table 
             lpo_visible_add(&cell, t->columns[c].title, strlen(t->columns[c].title), l->widths[c]);
         room = lpo_visible_width(lpo_str_text(&cell), cell.len);
         room = room < l->widths[c] ? l->widths[c] - room : 0;
-        lpo_str_add(out, between);
+        lpo_str_add(w->out, between);
         between = "  ";
         if (!left)
-            pad(out, room);
-        lpo_str_addn(out, lpo_str_text(&cell), cell.len);
+            pad(w->out, room);
+        lpo_str_addn(w->out, lpo_str_text(&cell), cell.len);
         if (left && !lpo_writer_layout_last(l, c))
-            pad(out, room);
+            pad(w->out, room);
+        if (c == bar && row)
+            add_bar(w, lpo_doc_table_cell(t, *row, c));
+        else if (c == bar)
+            pad(w->out, BAR + 1);
     }
-    lpo_str_addc(out, '\n');
+    lpo_str_addc(w->out, '\n');
 }
+
+static void add_wrapped(const struct text *w, const char *text, size_t column);
 
 static void write_table(const struct text *w, const struct lpo_table *t)
 {
-    size_t rows = lpo_doc_table_rows(t);
+    size_t rows = lpo_doc_table_rows(t), bar;
     struct lpo_writer_layout l;
+    struct lpo_table fit;
 
-    if (t->title[0])
-        lpo_str_addf(w->out, "%s\n", t->title);
+    if (t->title[0]) {
+        add_wrapped(w, t->title, 0);
+        lpo_str_addc(w->out, '\n');
+    }
     if (rows == 0) {
         lpo_str_add(w->out, "(none)\n\n");
         return;
     }
     l = lpo_writer_layout(t, rows, w->room);
-    write_row(&l, t, NULL, w->out);
+    lpo_writer_fit_names(t, &l, &fit);
+    bar = find_bar(w, t, &l);
+    mark(w, LPO_MARK_DIM);
+    write_row(w, &l, t, NULL, bar);
+    mark(w, LPO_MARK_END);
     for (size_t r = 0; r < rows; r++)
-        write_row(&l, t, &r, w->out);
+        write_row(w, &l, &fit, &r, bar);
+    lpo_vec_free(&fit.cells);
     lpo_writer_layout_free(&l);
     if (t->total_rows > rows)
         lpo_str_addf(w->out, "… %zu more\n", t->total_rows - rows);
@@ -116,15 +172,22 @@ static void write_item(const void *writer, const struct lpo_item *item, bool las
     if (item->kind == LPO_ITEM_TABLE) {
         write_table(w, item->table);
     } else if (item->kind == LPO_ITEM_FACT) {
+        size_t label = strlen(item->column.title) + 2, longest = w->room->longest;
+
         lpo_str_addf(w->out, "%s: ", item->column.title);
-        lpo_writer_add_cell(&style, w->out, &item->column, &item->cell, w->room->longest);
+        lpo_writer_add_cell(&style, w->out, &item->column, &item->cell,
+                            longest > label ? longest - label : longest);
         lpo_str_add(w->out, last_fact ? "\n\n" : "\n");
     } else if (item->kind == LPO_ITEM_NOTE || item->kind == LPO_ITEM_PARAGRAPH) {
         const char *what = item->kind == LPO_ITEM_PARAGRAPH  ? ""
                            : item->level == LPO_NOTE_WARNING ? "warning: "
                                                              : "note: ";
 
+        if (what[0])
+            mark(w, LPO_MARK_WARN);
         lpo_str_add(w->out, what);
+        if (what[0])
+            mark(w, LPO_MARK_END);
         add_wrapped(w, item->text, strlen(what));
         lpo_str_add(w->out, item->kind == LPO_ITEM_NOTE ? "\n" : "\n\n");
     }
@@ -137,7 +200,10 @@ static void write_heading(const void *writer, const struct lpo_section *s)
     /* notes stand line by line; the last of them must not look like part of the next section */
     if (w->out->len > 1 && strcmp(w->out->at + w->out->len - 2, "\n\n") != 0)
         lpo_str_addc(w->out, '\n');
-    lpo_str_addf(w->out, "%s\n\n", s->title);
+    mark(w, LPO_MARK_BOLD);
+    add_wrapped(w, s->title, 0);
+    mark(w, LPO_MARK_END);
+    lpo_str_add(w->out, "\n\n");
 }
 
 static const struct lpo_writer_style style = {
@@ -150,8 +216,10 @@ static const struct lpo_writer_style style = {
 
 static void text_write(const struct lpo_doc *doc, struct lpo_str *out)
 {
-    static const struct lpo_writer_room whole = { .between = 2 };
-    struct text w = { out, doc->whole ? &whole : &screen };
+    size_t width = doc->width ? doc->width : USUAL;
+    const struct lpo_writer_room whole = { .between = 2 };
+    const struct lpo_writer_room room = { .total = width, .between = 2, .longest = width };
+    struct text w = { out, doc->whole ? &whole : &room, doc->bars, doc->colour };
 
     lpo_writer_add_sections(&style, &w, doc, out);
 }

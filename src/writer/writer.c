@@ -115,6 +115,24 @@ static int queue_tables(const struct lpo_doc *doc, const struct lpo_writer *writ
     return 0;
 }
 
+static int queue_chapters(const struct lpo_doc *doc, const struct lpo_writer *writer,
+                          const char *dir, struct lpo_file_queue *queue, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+
+    for (size_t i = 0; i < doc->sections.len; i++) {
+        LPO_STR out = { 0 };
+        const char *file = writer->chapter(doc, i, &out);
+        const char *path = file ? lpo_path_join(a, dir, file) : NULL;
+
+        if (path && lpo_file_make_dirs(lpo_path_dir(a, path), err) < 0)
+            return lpo_ctx(err, "cannot write the page '%s'", path);
+        if (path)
+            lpo_file_queue_add(queue, path, &out);
+    }
+    return 0;
+}
+
 int lpo_writer_queue_into(const struct lpo_doc *doc, const struct lpo_writer *writer,
                           const char *dir, struct lpo_file_queue *queue, struct lpo_err *err)
 {
@@ -126,7 +144,7 @@ int lpo_writer_queue_into(const struct lpo_doc *doc, const struct lpo_writer *wr
         return queue_tables(doc, writer, dir, queue, err);
     a = lpo_arena_create();
     lpo_writer_queue(doc, writer, lpo_path_join(a, dir, writer->file), queue);
-    return 0;
+    return writer->chapter ? queue_chapters(doc, writer, dir, queue, err) : 0;
 }
 
 int lpo_writer_queue_pair(const struct lpo_doc *doc, const char *dir, const char *name,

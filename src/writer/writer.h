@@ -36,6 +36,9 @@ struct lpo_writer {
     bool (*draw)(const struct lpo_figure *f, struct lpo_str *out);
     /* One table as bytes, for a format whose files hold one each; `write` is then for a stream. */
     void (*print)(const struct lpo_table *t, struct lpo_str *out);
+    /* Beside `write`: a page for the chapter that begins at this section, and its file; NULL: none.
+     */
+    const char *(*chapter)(const struct lpo_doc *doc, size_t first, struct lpo_str *out);
 };
 
 extern const struct lpo_writer lpo_writer_md, lpo_writer_json, lpo_writer_csv, lpo_writer_text,
@@ -43,6 +46,10 @@ extern const struct lpo_writer lpo_writer_md, lpo_writer_json, lpo_writer_csv, l
 
 const struct lpo_writer *lpo_writer_find(const char *name); /* NULL: no such format */
 const struct lpo_writer *lpo_writer_at(size_t i);           /* NULL past the last */
+
+/* What the text of a document with colour has before and after a part of it. Names cannot hold
+ * these: they are control characters, which every writer shows as escapes. */
+enum lpo_writer_mark { LPO_MARK_BOLD = 1, LPO_MARK_DIM, LPO_MARK_WARN, LPO_MARK_BAR, LPO_MARK_END };
 
 /* Writes the document to a file, replacing it atomically. */
 int lpo_writer_write(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *path,

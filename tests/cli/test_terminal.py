@@ -59,6 +59,7 @@ def trace(names: list[str]) -> dict:
 
 class Terminal(LpoCase):
     def clean(self, text: bytes) -> str:
+        text = re.sub(rb"\x1b\[(0|1|2|33|36)m", b"", text)  # colour, of lpo itself
         shown = text.replace(b"\r\x1b[K", b"").replace(b"\r\n", b"\n").decode("utf-8")  # raises on broken bytes
         self.assertIsNone(FORBIDDEN.search(shown), repr(shown))
         return shown

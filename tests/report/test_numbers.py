@@ -246,8 +246,7 @@ class Torch(Report):
             head = next(line for line in reversed(lines[:row]) if "Calls" in line).split("|")
             cells = dict(zip((h.strip() for h in head), (c.strip() for c in lines[row].split("|"))))
             row = lines[row]
-            self.assertLessEqual({"GPU self", "GPU total", "Share of GPU self"}, set(cells))
-            self.assertEqual({c for h, c in cells.items() if "GPU" in h}, {"n/a"}, row)
+            self.assertEqual([h for h in cells if "GPU" in h], [], row)  # no column without a value
             self.assertNotIn("0 ns", row)
 
     def test_memory_peaks_where_they_were_recorded(self) -> None:

@@ -60,7 +60,7 @@ static const struct writer_case {
         "| a\\|b\\`c\\`&lt;script> | 1,234,567 | 1.234\u00a0ms | 1.500\u00a0KiB | 12.5\u00a0% | "
         "~2\u00a0TFLOP/s | yes |",
         "It took 3\u00a0ms.\n", "| &emsp;&emsp;=cmd()\\\\n,x | n/a | n/a | n/a | n/a | n/a | n/a |",
-        "- Peak: n/a\n", "> **Warning:** lost 5 records\n" } },
+        "> **Warning:** lost 5 records\n" } },
     { "json keeps exact values",
       "json",
       { "\"gpu_ns\": 1234000", "\"share\": 0.125", "\"_estimated\": [", "\"share\": null",

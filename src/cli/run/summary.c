@@ -8,6 +8,7 @@
 #include "analysis/run.h"
 #include "analysis/wall/wall.h"
 #include "cli/app.h"
+#include "cli/screen.h"
 #include "pipeline/pipeline.h"
 #include "region/scope.h"
 #include "report/chapters/chapters.h"
@@ -44,12 +45,11 @@ static void print_stages(const struct lpo_app *app, const struct lpo_manifest *m
 }
 
 /* From the trace that the report takes its times from. */
-static void print_times(const struct lpo_app *app, struct lpo_analysis_run *run)
+static void print_times(struct lpo_app *app, struct lpo_analysis_run *run)
 {
     struct lpo_table_options o = { .fold_over = FOLD_OVER, .most_rows = ROWS, .no_spread = true };
     const struct lpo_analysis *a = lpo_analysis_run_main(run);
     LPO_AUTO(lpo_doc) doc = NULL;
-    LPO_STR text = { 0 };
 
     if (!a)
         return;
@@ -61,20 +61,19 @@ static void print_times(const struct lpo_app *app, struct lpo_analysis_run *run)
     lpo_doc_section(doc, "regions", "time by region", 1);
     lpo_report_add_regions(doc, lpo_analysis_all(lpo_analysis_unselected(a)), &o);
     lpo_report_add_windows(doc, a);
-    lpo_writer_text.write(doc, &text);
-    fprintf(app->out, "\n%s", lpo_str_text(&text));
+    fputc('\n', app->out);
+    lpo_cli_print_doc(app, doc, &lpo_writer_text);
 }
 
 /* Of a server, as its clients saw it. */
-static void print_requests(const struct lpo_app *app, const struct lpo_analysis_run *run)
+static void print_requests(struct lpo_app *app, const struct lpo_analysis_run *run)
 {
     LPO_AUTO(lpo_doc) doc = lpo_doc_create("run_summary", "Requests");
-    LPO_STR text = { 0 };
 
     if (!run || !lpo_report_add_requests(doc, run->dir, "requests under load"))
         return;
-    lpo_writer_text.write(doc, &text);
-    fprintf(app->out, "\n%s", lpo_str_text(&text));
+    fputc('\n', app->out);
+    lpo_cli_print_doc(app, doc, &lpo_writer_text);
 }
 
 /* Last, where people look first. */

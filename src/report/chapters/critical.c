@@ -171,6 +171,7 @@ void lpo_report_chapter_critical(struct lpo_doc *doc, const struct lpo_source *s
         return;
     p = longest(c);
     lpo_doc_section(doc, "critical_path", "Critical path", 1);
+    lpo_doc_section_is_detail(doc);
     lpo_doc_paragraph(
         doc, "The one chain of work and waiting that the wall time of %s consists of. %s",
         c->paths.len > 1 ? scope_name(doc->arena, s->trace, p) : "the program",

@@ -56,7 +56,7 @@ void lpo_report_chapter_fusion(struct lpo_doc *doc, const struct lpo_source *s)
     if (!f->sequences.len)
         return;
     lpo_doc_section(doc, "fusion", "Fusion candidates", 1);
-    lpo_doc_section_is_minor(doc, 2);
+    lpo_doc_section_is_detail(doc);
     lpo_doc_paragraph(doc, "Short kernels (below 10 us) that follow each other on a stream in the "
                            "same order three times or more; none of them is in two rows. One "
                            "kernel instead would save the gaps, and at most all but the longest.");

@@ -12,7 +12,7 @@
 #include "trace/trace.h"
 #include "util/budget.h"
 
-enum { KERNELS = 12, RULES = 8 };              /* at least, in a report that is too long */
+enum { KERNELS = 15, RULES = 8 };              /* at least, in a short report */
 enum { REGIONS = 40, KERNELS_OF_REGION = 10 }; /* in kernels.md */
 
 /* What ncu measured in the same run. */
@@ -29,6 +29,7 @@ void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
     if (!s->analysis->cells->cells.len)
         return;
     lpo_doc_section(doc, "kernels", "Most expensive kernels", 1);
+    lpo_doc_section_page(doc, "kernels.md");
     lpo_report_add_top_kernels(doc, s->analysis, counters_of(d), d->top)->least_rows = KERNELS;
     lpo_report_ncu_rules(doc, d, 2, RULES, false);
 }
@@ -39,7 +40,7 @@ static void add_idle(struct lpo_doc *doc, const struct lpo_rundir *d, const stru
     const struct lpo_analysis *a = s->analysis;
 
     lpo_doc_section(doc, "idle", "Busy and idle", 1);
-    lpo_doc_section_is_minor(doc, 3); /* what the GPU lost is said before, by cause */
+    lpo_doc_section_is_detail(doc); /* what the GPU lost is said before, by cause */
     lpo_report_add_devices(doc, a);
     lpo_doc_paragraph(
         doc,
@@ -61,14 +62,14 @@ void lpo_report_chapter_gpu_details(struct lpo_doc *doc, const struct lpo_rundir
     if (!a->cells->cells.len)
         return;
     lpo_doc_section(doc, "classes", "Kernel classes", 1);
-    lpo_doc_section_is_minor(doc, 1);
+    lpo_doc_section_is_detail(doc);
     lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
     lpo_report_add_classes(doc, a);
     if (a->timeline->devices.len)
         add_idle(doc, d, s);
     if (all->coverage.copies.launches || all->coverage.sets.launches) {
         lpo_doc_section(doc, "copies", "Copies and memsets", 1);
-        lpo_doc_section_is_minor(doc, 2);
+        lpo_doc_section_is_detail(doc);
         lpo_report_add_copies(doc, a);
     }
 }

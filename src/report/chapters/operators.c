@@ -19,7 +19,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-enum { IN_REPORT = 10, OPERATORS = 200, WITH_KERNELS = 40, KERNELS_EACH = 8 };
+enum { IN_REPORT = 20, LEAST_ROWS = 10, OPERATORS = 200, WITH_KERNELS = 40, KERNELS_EACH = 8 };
 
 static const struct lpo_column operator_columns[] = {
     { "calls", "Calls", LPO_CELL_COUNT, NULL },
@@ -101,8 +101,8 @@ const struct lpo_operator **lpo_report_operators_in_order(const struct lpo_opera
     return order;
 }
 
-void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a, const char *id,
-                              size_t most)
+struct lpo_table *lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                           const char *id, size_t most)
 {
     const struct lpo_operators *ops = lpo_analysis_operators(a, false);
     const struct lpo_trace *trace = a->trace;
@@ -130,6 +130,7 @@ void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
     if (ops->rows.len > most)
         t->total_rows = ops->rows.len;
     free(order);
+    return t;
 }
 
 static const struct lpo_column kernel_columns[] = {
@@ -167,26 +168,40 @@ void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_analy
     free(order);
 }
 
+/* NULL: not known; the chapter of limits says why. */
+static const struct lpo_hardware *hardware_of(const struct lpo_rundir *d,
+                                              const struct lpo_source *s)
+{
+    const struct lpo_hardware *hw = NULL;
+    struct lpo_err ignored = { 0 };
+
+    return lpo_rundir_hardware(d, s, &hw, &ignored) < 0 ? NULL : hw;
+}
+
 void lpo_report_chapter_operators(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     const struct lpo_source *s = lpo_rundir_source_with(d, LPO_ROLE_OPERATORS);
+    struct lpo_table *t;
 
     if (!s || !s->analysis->trace->ops.len)
         return;
     lpo_doc_section(doc, "operators", "Most expensive operators", 1);
+    lpo_doc_section_page(doc, "operators.md");
     lpo_doc_paragraph(doc,
                       "From %s. Total includes the operators called inside, self does not; "
-                      "operators.md has all, their shapes, and what they launched.",
+                      "operators.md has all, and what they launched.",
                       s->what);
-    lpo_report_add_operators(doc, s->analysis, "operators", IN_REPORT);
+    t = lpo_report_add_operator_shapes(doc, s->analysis, hardware_of(d, s), IN_REPORT);
+    t->least_rows = LEAST_ROWS;
+    t = lpo_report_add_operators(doc, s->analysis, "operators", IN_REPORT);
+    t->detail = true;
 }
 
 struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     struct lpo_doc *doc = lpo_doc_create("operators", "Operators");
     const char *stage = lpo_rundir_stage_with(d, LPO_ROLE_OPERATORS);
-    const struct lpo_hardware *hw = NULL;
-    struct lpo_err err = { 0 };
+    const struct lpo_hardware *hw;
     const char *why = !s && stage ? lpo_report_why_stage_left_no_trace(d, stage) : NULL;
 
     if (why) {
@@ -210,8 +225,7 @@ struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struc
                      "No GPU operations were recorded, so GPU times are not known.");
     lpo_report_add_operators(doc, s->analysis, "operators", OPERATORS);
     lpo_doc_section(doc, "shapes", "By operator and input shapes", 1);
-    if (lpo_rundir_hardware(d, s, &hw, &err) < 0)
-        hw = NULL; /* the chapter of limits says why */
+    hw = hardware_of(d, s);
     lpo_report_add_operator_shapes(doc, s->analysis, hw, OPERATORS);
     lpo_report_add_replays(doc, s->analysis, hw, OPERATORS);
     if (s->analysis->trace->gpu_ops.len) {

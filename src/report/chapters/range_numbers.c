@@ -51,7 +51,7 @@ void lpo_report_chapter_numbers(struct lpo_doc *doc, const struct lpo_rundir *d,
     if (!numbers->rows.len)
         return;
     lpo_doc_section(doc, "numbers", "Numbers of regions", 1);
-    lpo_doc_section_is_minor(doc, 2);
+    lpo_doc_section_is_detail(doc);
     lpo_doc_paragraph(doc, "What the program gave with its ranges, by name, or as payload of a "
                            "range: tokens, sizes of batches, or whatever it counts. A number "
                            "belongs to the innermost region that was open.");

@@ -12,16 +12,41 @@
 #include "report/traced_facts.h"
 #include "rundir/rundir.h"
 #include "util/str.h"
+#include "util/units.h"
 
 /* Of a page that is too long the tree keeps most; 400 rows are in the JSON's table, and all regions
  * in its `scopes`. */
-enum { LEAST_ROWS = 24, MOST_ROWS = 400, MOST_SCOPES = 64 };
+enum { LEAST_ROWS = 20, MOST_ROWS = 400, MOST_SCOPES = 64 };
 
 /* As in the closing table of a run: two are a family, because what differs among them is said by
  * the columns of its spread, and 200 lines are few. */
 static size_t fold_over(const struct lpo_rundir *d)
 {
     return d->fold_over == SIZE_MAX ? SIZE_MAX : 1;
+}
+
+/* Work of threads without ranges, as PyTorch's backward pass is, appears up to three times. */
+static void explain_outside(struct lpo_doc *doc, const struct lpo_coverage *c)
+{
+    LPO_STR s = { 0 };
+
+    if (!c->adopted.ns && !c->backward.ns)
+        return;
+    lpo_units_add_duration(&s, c->outside.ns);
+    lpo_str_add(&s, " of kernels were launched outside every region.");
+    if (c->adopted.ns) {
+        lpo_str_add(&s, " Adopted: ");
+        lpo_units_add_duration(&s, c->adopted.ns);
+        lpo_str_add(&s, " of that was launched while one other thread was in the region.");
+    }
+    if (c->backward.ns) {
+        lpo_str_add(&s, " Backward: ");
+        lpo_units_add_duration(&s, c->backward.ns);
+        lpo_str_add(&s,
+                    ", by the region of the forward pass. It is the same time seen another way, "
+                    "not more of it.");
+    }
+    lpo_doc_paragraph(doc, "%s", lpo_str_text(&s));
 }
 
 static void add_tree(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s,
@@ -33,6 +58,7 @@ static void add_tree(struct lpo_doc *doc, const struct lpo_rundir *d, const stru
     lpo_report_add_regions(doc, scope, &options)->least_rows = LEAST_ROWS;
     lpo_report_add_captured(doc, scope, &options);
     lpo_report_add_backward(doc, scope, &options);
+    explain_outside(doc, &scope->coverage);
 }
 
 static void add_scope(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s,
@@ -60,26 +86,17 @@ static void add_with_others(struct lpo_doc *doc, const struct lpo_rundir *d,
                             const struct lpo_source *s, const lpo_scope_ids *ids)
 {
     lpo_scope_ids others = { 0 };
-    LPO_STR same = { 0 };
 
     add_tree(doc, d, s, (struct lpo_scope_id){ .kind = LPO_SCOPE_ALL });
     for (size_t i = 0; i < ids->len; i++) {
         if (ids->at[i].kind == LPO_SCOPE_ALL)
             continue;
-        if (count_kind(ids, ids->at[i].kind) > 1) {
+        if (count_kind(ids, ids->at[i].kind) > 1)
             lpo_vec_push(&others, ids->at[i]);
-        } else {
-            lpo_str_add(&same, same.len ? ", " : "");
-            lpo_region_scope_add_name(s->analysis->trace, ids->at[i], &same);
-        }
     }
     if (others.len)
         lpo_report_add_scopes(doc, s->analysis, others.at,
                               others.len < MOST_SCOPES ? others.len : MOST_SCOPES, fold_over(d));
-    if (same.len)
-        lpo_doc_paragraph(doc,
-                          "Each of these is the only one of its kind and has the same numbers: %s.",
-                          same.at);
     lpo_vec_free(&others);
 }
 
@@ -87,14 +104,17 @@ void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s)
 {
     lpo_scope_ids ids = { 0 };
+    bool shown_whole = false;
 
     lpo_doc_section(doc, "regions", "Time by region", 1);
-    lpo_doc_paragraph(doc,
-                      "From %s. A region is a path of NVTX ranges; its time includes the "
-                      "regions inside it, its own time does not.",
-                      s->what);
-    if (!s->analysis->tree->nodes.len)
-        lpo_doc_note(doc, LPO_NOTE_INFO, "The program marked no regions.");
+    if (s->analysis->tree->nodes.len)
+        lpo_doc_paragraph(
+            doc,
+            "From %s. A region is a path of %s; its time includes the regions inside "
+            "it, its own time does not.",
+            s->what, s->analysis->trace->ops.len ? "the program's annotations" : "NVTX ranges");
+    else
+        lpo_doc_paragraph(doc, "From %s. The program marked no regions.", s->what);
     if (lpo_report_is_replay(s->trace))
         lpo_doc_note(doc, LPO_NOTE_INFO,
                      "Nsight Compute runs each kernel alone and repeats it (replay): these are "
@@ -104,10 +124,14 @@ void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_region_scopes_list(s->analysis->cells, &ids);
     if (d->aggregate)
         add_with_others(doc, d, s, &ids);
-    else
-        for (size_t i = 0; i < ids.len; i++)
-            if (ids.at[i].kind != LPO_SCOPE_ALL)
-                add_scope(doc, d, s, ids.at[i]);
+    for (size_t i = 0; !d->aggregate && i < ids.len; i++) {
+        bool whole = lpo_region_scope_is_all(s->analysis->cells, ids.at[i]);
+
+        /* one process on one GPU has one table */
+        if (ids.at[i].kind != LPO_SCOPE_ALL && !(whole && shown_whole))
+            add_scope(doc, d, s, ids.at[i]);
+        shown_whole |= whole && ids.at[i].kind != LPO_SCOPE_ALL;
+    }
     lpo_report_add_first_calls(doc, s);
     lpo_vec_free(&ids);
 }

@@ -118,12 +118,14 @@ static void spread_tables(struct lpo_doc *doc, const struct lpo_rundir *d)
     static const struct figure rate = { "tokens_per_s", "Tokens/s" };
     struct lpo_table *t =
         lpo_doc_table(doc, "speed_times", "Times over repeats", time_columns, COUNT(time_columns));
+    t->detail = true;
 
     for (size_t i = 0; i < d->speeds.len; i++)
         for (size_t k = 0; k < COUNT(times); k++)
             figure_row(t, &d->speeds.at[i], &times[k], 1e6);
     t = lpo_doc_table(doc, "speed_rates", "Tokens per second over repeats", rate_columns,
                       COUNT(rate_columns));
+    t->detail = true;
     for (size_t i = 0; i < d->speeds.len; i++)
         figure_row(t, &d->speeds.at[i], &rate, 1);
 }

@@ -84,9 +84,14 @@ void lpo_doc_section(struct lpo_doc *doc, const char *id, const char *title, int
     lpo_vec_push(&doc->sections, s);
 }
 
-void lpo_doc_section_is_minor(struct lpo_doc *doc, unsigned minor)
+void lpo_doc_section_is_detail(struct lpo_doc *doc)
 {
-    doc->sections.at[doc->sections.len - 1]->minor = minor;
+    doc->sections.at[doc->sections.len - 1]->detail = true;
+}
+
+void lpo_doc_section_page(struct lpo_doc *doc, const char *page)
+{
+    doc->sections.at[doc->sections.len - 1]->page = page;
 }
 
 /* A document whose builder named no section yet gets one without a heading. */

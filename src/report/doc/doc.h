@@ -73,8 +73,9 @@ struct lpo_table {
     LPO_VEC(struct lpo_doc_cell) cells; /* row-major */
     struct lpo_arena *arena;            /* the document's */
     size_t total_rows;                  /* when only the first were shown; 0: all are here */
-    /* Rows that a page of limited length keeps where it has to cut; 0: a few; SIZE_MAX: all. */
-    size_t least_rows;
+    /* Of a short page, which cuts tables where their rows stop mattering. */
+    size_t least_rows; /* rows that stay in any case; 0: a few; SIZE_MAX: all */
+    bool detail;       /* it stands on the page of its chapter alone */
 };
 
 size_t lpo_doc_table_rows(const struct lpo_table *t);
@@ -192,8 +193,9 @@ struct lpo_item {
 
 struct lpo_section {
     const char *id, *title;
-    int level;      /* 1 is a chapter */
-    unsigned minor; /* above 0: left out of a page that is too long, highest first */
+    int level;        /* 1 is a chapter */
+    bool detail;      /* of a short page: a page of its own, linked */
+    const char *page; /* a page that has all of it anyway, "kernels.md"; NULL: none */
     LPO_VEC(struct lpo_item) items;
 };
 
@@ -203,7 +205,9 @@ struct lpo_doc {
     const char *title;
     bool data_only;    /* its JSON is `data` alone; the sections say the same to people */
     bool whole;        /* nothing is cut for people, neither long names nor wide tables */
-    size_t most_lines; /* of its Markdown: tables are cut to it; 0: no limit */
+    size_t width;      /* of the terminal that shows it as text; 0: 100 columns */
+    bool bars, colour; /* beside shares; marks for them (writer/writer.h) */
+    bool is_short;     /* its Markdown has what matters; the rest is on pages that it links */
     LPO_VEC(struct lpo_section *) sections;
     struct lpo_record *data;
     struct lpo_arena *arena;
@@ -221,8 +225,9 @@ const char *lpo_doc_keep(struct lpo_doc *doc, const char *text, size_t len);
 
 /* What follows goes into this section. */
 void lpo_doc_section(struct lpo_doc *doc, const char *id, const char *title, int level);
-/* Details: a page of limited length may leave out the section begun last, the highest first. */
-void lpo_doc_section_is_minor(struct lpo_doc *doc, unsigned minor);
+/* The section begun last is a detail; all of it is on that page. */
+void lpo_doc_section_is_detail(struct lpo_doc *doc);
+void lpo_doc_section_page(struct lpo_doc *doc, const char *page);
 void lpo_doc_paragraph(struct lpo_doc *doc, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void lpo_doc_note(struct lpo_doc *doc, enum lpo_note_level level, const char *fmt, ...)

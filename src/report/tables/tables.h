@@ -108,8 +108,8 @@ void lpo_report_add_row_kernels(struct lpo_doc *doc, const struct lpo_region_sco
 const struct lpo_operator **lpo_report_operators_in_order(const struct lpo_operators *ops);
 /* The `most` most expensive operators. GPU columns are n/a where the trace has no GPU operations at
  * all: a profiler that did not record the GPU does not show that it was idle. */
-void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a, const char *id,
-                              size_t most);
+struct lpo_table *lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                           const char *id, size_t most);
 /* What each of the `most` operators with the most GPU time of their own launched itself. */
 void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
                                      const struct lpo_operators *ops, size_t most, size_t kernels);

@@ -276,6 +276,7 @@ void lpo_report_add_longest_gaps(struct lpo_doc *doc, const struct lpo_analysis 
         return;
     qsort(rows.at, rows.len, sizeof *rows.at, by_length);
     t = lpo_doc_table(doc, "longest_gaps", "Longest gaps", gap_columns, COUNT(gap_columns));
+    t->detail = true;
     for (size_t i = 0; i < rows.len && i < most; i++)
         add_gap(t, a, &rows.at[i]);
     lpo_vec_free(&rows);

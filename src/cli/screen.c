@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/screen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/app.h"
+#include "report/doc/doc.h"
+#include "util/str.h"
+#include "util/visible.h"
+#include "writer/writer.h"
+
+enum { USUAL = 100, NARROW = 40, WIDE = 500 };
+
+size_t lpo_cli_screen_width(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size = { 0 };
+    size_t width = USUAL;
+
+    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+        width = size.ws_col;
+    else if (columns && strtoul(columns, NULL, 10))
+        width = strtoul(columns, NULL, 10);
+    return width < NARROW ? NARROW : width > WIDE ? WIDE : width;
+}
+
+static bool has_colour(void)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    return isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+}
+
+/* The writer marks what is bright or dim; everything else is made safe here once more. */
+static void print_marked(const struct lpo_str *text, FILE *to)
+{
+    static const char *const codes[] = { [LPO_MARK_BOLD] = "\033[1m",
+                                         [LPO_MARK_DIM] = "\033[2m",
+                                         [LPO_MARK_WARN] = "\033[33m",
+                                         [LPO_MARK_BAR] = "\033[36m",
+                                         [LPO_MARK_END] = "\033[0m" };
+    LPO_STR out = { 0 };
+
+    for (size_t i = 0, next; i < text->len; i = next) {
+        unsigned char c = (unsigned char)text->at[i];
+
+        next = i + 1;
+        if (c && c <= LPO_MARK_END) {
+            lpo_str_add(&out, codes[c]);
+            continue;
+        }
+        while (next < text->len &&
+               (!text->at[next] || (unsigned char)text->at[next] > LPO_MARK_END))
+            next++;
+        lpo_visible_add_lines(&out, text->at + i, next - i);
+    }
+    fwrite(lpo_str_text(&out), 1, out.len, to);
+    fflush(to);
+}
+
+void lpo_cli_print_doc(struct lpo_app *app, const struct lpo_doc *doc,
+                       const struct lpo_writer *writer)
+{
+    bool text = writer == &lpo_writer_text, terminal = text && isatty(STDOUT_FILENO);
+    struct lpo_doc shown = *doc; /* the same sections, another width */
+    LPO_STR out = { .spill = writer->streams ? app->out : NULL };
+
+    shown.width = text ? lpo_cli_screen_width() : 0;
+    shown.bars = terminal;
+    shown.colour = terminal && has_colour();
+    writer->write(&shown, &out);
+    if (shown.colour) {
+        fflush(app->out);
+        print_marked(&out, stdout);
+    } else {
+        fwrite(lpo_str_text(&out), 1, out.len, app->out);
+    }
+}
