@@ -17,6 +17,7 @@
 #include "analysis/phases/phases.h"
 #include "analysis/queue/queue.h"
 #include "analysis/ranks/balance.h"
+#include "analysis/ranks/causes.h"
 #include "analysis/ranks/jobs.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/ranks/regions.h"
@@ -55,6 +56,9 @@ enum { KEPT_ROWS = 1 << 16, KINDS = LPO_MEMSET + 1 };
         lpo_wall_collectives_destroy)                                                              \
     row(ranks, lpo_ranks, a->timeline && is_one_job(a), lpo_ranks_create(a->tree),                 \
         lpo_ranks_destroy)                                                                         \
+    row(rank_causes, lpo_ranks_causes, lpo_analysis_ranks(a),                                      \
+        lpo_ranks_causes_create(a->tree, lpo_analysis_steps(a), lpo_analysis_ranks(a)),            \
+        lpo_ranks_causes_destroy)                                                                  \
     row(rank_balance, lpo_ranks_balance, is_one_job(a), lpo_ranks_balance_create(a->tree),         \
         lpo_ranks_balance_destroy)                                                                 \
     row(rank_steps, lpo_ranks_steps, lpo_analysis_steps(a) && is_one_job(a),                       \

@@ -32,6 +32,7 @@ struct lpo_region_selection;
 struct lpo_region_tree;
 struct lpo_queue;
 struct lpo_ranks_balance;
+struct lpo_ranks_causes;
 struct lpo_ranks_regions;
 struct lpo_ranks_steps;
 struct lpo_ranks;
@@ -116,6 +117,8 @@ const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a);
 const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_analysis *a);
 /* Ranks beside each other: clocks, arrivals; NULL: fewer than two, or no collectives. */
 const struct lpo_ranks *lpo_analysis_ranks(const struct lpo_analysis *a);
+/* What the ranks wait for, and what that costs the job; NULL: no clocks. */
+const struct lpo_ranks_causes *lpo_analysis_rank_causes(const struct lpo_analysis *a);
 /* Regions over ranks; NULL: fewer than two, or no region. */
 const struct lpo_ranks_regions *lpo_analysis_rank_regions(const struct lpo_analysis *a);
 /* Numbers and sizes of all-to-alls over ranks; NULL: fewer than two ranks have any. */

@@ -52,6 +52,12 @@ static const char *const ids[LPO_RUNG_KINDS] = {
     [LPO_RUNG_RECOMPUTATION] = "recomputation",
     [LPO_RUNG_THROTTLING] = "throttling",
     [LPO_RUNG_RANK] = "slow-rank",
+    [LPO_RUNG_RANK_HOST] = "late-host",
+    [LPO_RUNG_RANK_PAUSE] = "rank-pause",
+    [LPO_RUNG_LINK] = "slow-link",
+    [LPO_RUNG_EXPERTS] = "uneven-experts",
+    [LPO_RUNG_BUBBLES] = "pipeline-bubbles",
+    [LPO_RUNG_RANKS_UNEVEN] = "uneven-ranks",
     [LPO_RUNG_MEMORY] = "memory-peak",
     [LPO_RUNG_KERNEL] = "kernel-limit",
 };
@@ -207,6 +213,13 @@ struct greedy {
     bool tried[CRITICAL_EXPERIMENTS]; /* since the last one was taken */
 };
 
+/* What one rank or link costs the others is looked at in any case. */
+static int64_t expected_ns(const struct greedy *g, uint32_t i)
+{
+    return g->most_ns[i] +
+           (lpo_ladder_of_ranks(g->w->candidates.at[i].rung.kind) ? g->w->out->wall_ns : 0);
+}
+
 /* The candidates with the highest expectations that were not tried: at most as many as lanes. */
 static size_t choose(const struct greedy *g, uint32_t *out)
 {
@@ -217,7 +230,7 @@ static size_t choose(const struct greedy *g, uint32_t *out)
 
         if (g->taken >> i & 1 || g->tried[i] || i == g->w->profiler)
             continue;
-        for (at = n; at > 0 && g->most_ns[out[at - 1]] < g->most_ns[i]; at--)
+        for (at = n; at > 0 && expected_ns(g, out[at - 1]) < expected_ns(g, i); at--)
             if (at < CRITICAL_LANES)
                 out[at] = out[at - 1];
         if (at < CRITICAL_LANES)
@@ -252,13 +265,28 @@ static bool is_better(const struct greedy *g, uint32_t a, uint32_t b)
     return g->most_ns[a] > g->most_ns[b];
 }
 
+static bool is_open(const struct greedy *g, uint32_t i)
+{
+    return g->tried[i] && !(g->taken >> i & 1);
+}
+
+/* Sending in general comes after the rank or link that it waits for. */
 static uint32_t best_tried(const struct greedy *g)
 {
     uint32_t best = LPO_NONE;
+    bool cause = false;
 
     for (uint32_t i = 0; i < g->w->candidates.len; i++)
-        if (g->tried[i] && !(g->taken >> i & 1) && (best == LPO_NONE || is_better(g, i, best)))
+        cause |= is_open(g, i) && lpo_ladder_of_ranks(g->w->candidates.at[i].rung.kind) &&
+                 g->most_ns[i] >= g->w->out->window.wall_ns / ONE_PERCENT;
+    for (uint32_t i = 0; i < g->w->candidates.len; i++) {
+        enum lpo_rung_kind kind = g->w->candidates.at[i].rung.kind;
+
+        if (is_open(g, i) &&
+            !(cause && (kind == LPO_RUNG_COMMUNICATION || kind == LPO_RUNG_SAME_STREAM)) &&
+            (best == LPO_NONE || is_better(g, i, best)))
             best = i;
+    }
     return best;
 }
 
@@ -273,7 +301,7 @@ static uint32_t find_best(struct greedy *g)
 
     memset(g->tried, 0, sizeof g->tried);
     while ((n = choose(g, at)) > 0 &&
-           (best == LPO_NONE || g->most_ns[at[0]] > g->most_ns[best] / 10 * 9)) {
+           (best == LPO_NONE || expected_ns(g, at[0]) > g->most_ns[best] / 10 * 9)) {
         for (size_t i = 0; i < n; i++)
             lanes[i] = g->taken | (uint64_t)1 << at[i];
         lpo_critical_replay_run(&g->w->replay, lanes, n, out);
@@ -367,7 +395,8 @@ static void note_times(struct ladder_work *w)
     for (size_t i = 0; i < w->out->rungs.len; i++) {
         struct lpo_rung *r = &w->out->rungs.at[i];
 
-        r->device = w->g.ops.len ? lpo_critical_gpu_op(&w->g, 0)->device : 0;
+        if (!lpo_ladder_of_ranks(r->kind))
+            r->device = w->g.ops.len ? lpo_critical_gpu_op(&w->g, 0)->device : 0;
         if (w->out->unexplained_ns > w->out->window.wall_ns / 10)
             lpo_ladder_fact(r, LPO_FACT_BOUND, LPO_NONE,
                             (double)w->out->unexplained_ns / (double)w->out->window.wall_ns, 0, 0);
@@ -447,7 +476,8 @@ struct lpo_ladders *lpo_ladder_create(const struct lpo_rundir *d, const struct l
     }
     if (out->all.len)
         qsort(out->all.at, out->all.len, sizeof *out->all.at, longest_first);
-    else
+    lpo_ladder_choose_rank(a, out);
+    if (!out->all.len)
         lpo_ladder_cautions(&w, out);
     lpo_ladder_memory(a, out);
     lpo_ladder_profiles(a, out);

@@ -46,6 +46,12 @@ enum lpo_rung_kind {
     LPO_RUNG_RECOMPUTATION, /* forward work that the backward pass does again */
     LPO_RUNG_THROTTLING,    /* the GPU itself says that it was slowed down */
     LPO_RUNG_RANK,          /* one rank computes longer than the others */
+    LPO_RUNG_RANK_HOST,     /* the GPU of one rank waits for its host */
+    LPO_RUNG_RANK_PAUSE,    /* one rank, once */
+    LPO_RUNG_LINK,          /* one group of ranks sends slower than others */
+    LPO_RUNG_EXPERTS,       /* one rank has more to do for its experts */
+    LPO_RUNG_BUBBLES,       /* stages of a pipeline wait for each other */
+    LPO_RUNG_RANKS_UNEVEN,  /* now one rank is last, now another */
     LPO_RUNG_MEMORY,        /* of a memory snapshot: what the peak consists of */
     LPO_RUNG_KERNEL,        /* of an ncu report: what holds its longest kernel back */
     LPO_RUNG_KINDS
@@ -135,16 +141,20 @@ enum lpo_fact {
     LPO_FACT_AGAIN,       /* kernels, time */
     LPO_FACT_CLOCK,       /* share of samples, clock, highest clock */
     LPO_FACT_REASONS,
-    LPO_FACT_RANK,      /* rank, its time, median of the others */
-    LPO_FACT_FEW_RANKS, /* ranks that were recorded */
-    LPO_FACT_ALONE,     /* saving by itself */
-    LPO_FACT_BOUND,     /* share that is not explained */
-    LPO_FACT_PEAK,      /* bytes, reserved */
-    LPO_FACT_HOLDER,    /* name; bytes; share of the peak */
-    LPO_FACT_ROLE,      /* enum; bytes; share */
-    LPO_FACT_FRAGMENTS, /* reserved, unused in it */
-    LPO_FACT_RULE,      /* name: the message of ncu; percent */
-    LPO_FACT_VALUE,     /* of a caution: a share, a count or a time */
+    LPO_FACT_RANK,        /* rank, what it has more than the others, of how much */
+    LPO_FACT_RANK_KERNEL, /* name: kernel; its time there, on the others */
+    LPO_FACT_GROUP,       /* name: its ranks; the first, how many */
+    LPO_FACT_LINK,        /* bytes of a message, time of sending there, on other groups */
+    LPO_FACT_BUBBLES,     /* waiting of a rank, mean */
+    LPO_FACT_FEW_RANKS,   /* ranks that were recorded */
+    LPO_FACT_ALONE,       /* saving by itself */
+    LPO_FACT_BOUND,       /* share that is not explained */
+    LPO_FACT_PEAK,        /* bytes, reserved */
+    LPO_FACT_HOLDER,      /* name; bytes; share of the peak */
+    LPO_FACT_ROLE,        /* enum; bytes; share */
+    LPO_FACT_FRAGMENTS,   /* reserved, unused in it */
+    LPO_FACT_RULE,        /* name: the message of ncu; percent */
+    LPO_FACT_VALUE,       /* of a caution: a share, a count or a time */
     LPO_FACT_OUTSIDE_OPERATOR,
     LPO_FACT_OUTSIDE_KERNEL,
     LPO_FACTS

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What other sources say of the kernels: regions against what their model must compute and move,
- * clocks that were held down, a rank that computes longer than the others. */
+ * clocks that were held down. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +8,6 @@
 #include "analysis/ladder/private.h"
 #include "analysis/limits/limits.h"
 #include "analysis/power/power.h"
-#include "analysis/ranks/jobs.h"
-#include "analysis/wall/wall.h"
 #include "region/tree.h"
 #include "rundir/rundir.h"
 #include "util/err.h"
@@ -189,70 +187,4 @@ void lpo_ladder_clocks(struct ladder_work *w)
         return;
     read_samples(gpu, from_ns, to_ns, &s);
     add_slowed(w, &s);
-}
-
-/* --- ranks --- */
-
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* The one that computes longest, by 3 % over the median, and that median; NULL: there is none, or a
- * few ranks of a large job say nothing about the others. */
-static const struct lpo_wall_device *slow_rank(const struct ladder_work *w, int64_t *median_ns)
-{
-    const struct lpo_wall *wall = lpo_analysis_wall(w->a);
-    const struct lpo_wall_device *slow = NULL;
-    int64_t *sorted;
-    size_t n = 0;
-
-    if (!wall || lpo_ranks_jobs(w->t).why != LPO_RANKS_ONE_JOB)
-        return NULL;
-    sorted = lpo_xrealloc(NULL, wall->devices.len + 1, sizeof *sorted);
-    for (size_t i = 0; i < wall->devices.len; i++) {
-        const struct lpo_wall_device *d = &wall->devices.at[i];
-
-        if (w->t->devices.at[d->device].rank < 0 || d->parts_unknown)
-            continue;
-        sorted[n++] = d->compute_ns;
-        slow = !slow || d->compute_ns > slow->compute_ns ? d : slow;
-    }
-    if (n)
-        qsort(sorted, n, sizeof *sorted, by_value);
-    *median_ns = n ? sorted[(n - 1) / 2] : 0;
-    free(sorted);
-    return n >= 2 && n >= w->t->ranks / 2 && slow &&
-                   slow->compute_ns - *median_ns >= *median_ns / 100 * 3
-               ? slow
-               : NULL;
-}
-
-/* On the slow rank its kernels would be shorter, on the others the collectives that wait for it. */
-void lpo_ladder_ranks(struct ladder_work *w)
-{
-    int64_t median_ns, more_ns, all_ns = 0, *less;
-    const struct lpo_wall_device *slow = slow_rank(w, &median_ns);
-    bool own;
-    struct lpo_rung *r;
-
-    if (!slow || !w->g.ops.len)
-        return;
-    own = lpo_critical_gpu_op(&w->g, 0)->device == slow->device;
-    more_ns = slow->compute_ns - median_ns;
-    less = lpo_ladder_wants(w);
-    for (uint32_t i = 0; i < w->g.ops.len; i++)
-        if (lpo_critical_part_of(&w->g, w->g.op_rows[i]) ==
-            (own ? LPO_PATH_COMPUTE : LPO_PATH_COMMUNICATION))
-            all_ns += less[i] = lpo_ladder_op_ns(w, i);
-    for (uint32_t i = 0; i < w->g.ops.len && all_ns > more_ns; i++)
-        less[i] = (int64_t)((double)less[i] * (double)more_ns / (double)all_ns);
-    r = lpo_ladder_add_ops(w, LPO_RUNG_RANK, less);
-    if (!r)
-        return;
-    r->basis = LPO_BASIS_ESTIMATED;
-    lpo_ladder_fact(r, LPO_FACT_RANK, LPO_NONE, w->t->devices.at[slow->device].rank,
-                    (double)slow->compute_ns, (double)median_ns);
 }

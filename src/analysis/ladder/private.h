@@ -43,6 +43,10 @@ ladder_propose lpo_ladder_host, lpo_ladder_waits, lpo_ladder_attention, lpo_ladd
 struct lpo_time_window lpo_ladder_window(const struct ladder_work *w, uint16_t process,
                                          int64_t *end_ns);
 
+/* Those that lpo_ladder_ranks() proposes: they have a device of their own. */
+bool lpo_ladder_of_ranks(enum lpo_rung_kind kind);
+void lpo_ladder_choose_rank(const struct lpo_analysis *a, struct lpo_ladders *l);
+
 /* What the GPU did in the window. */
 void lpo_ladder_parts(struct ladder_work *w);
 

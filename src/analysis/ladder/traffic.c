@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "analysis/ladder/private.h"
+#include "analysis/ranks/causes.h"
 #include "analysis/wall/collectives.h"
 #include "region/tree.h"
 #include "util/map.h"
@@ -186,6 +188,7 @@ static void add_messages(struct ladder_work *w)
 
 void lpo_ladder_communication(struct ladder_work *w)
 {
+    const struct lpo_ranks_causes *causes = lpo_analysis_rank_causes(w->a);
     int64_t *less = find_exposed(w, LPO_PATH_COMMUNICATION), exposed = 0, all = 0, compute = 0;
     struct streams s = { 0 };
     const struct stream_use *shared = shared_stream(w, &s);
@@ -199,6 +202,10 @@ void lpo_ladder_communication(struct ladder_work *w)
         int64_t ns = lpo_ladder_op_ns(w, i);
 
         if (part_of(w, i) == LPO_PATH_COMMUNICATION) {
+            int64_t waited = lpo_ranks_causes_waiting(causes, w->g.op_rows[i]);
+
+            less[i] =
+                less[i] < ns - waited ? less[i] : ns - waited; /* sending would still take that */
             all += ns;
             exposed += less[i];
             if (less[i] > most) {

@@ -239,16 +239,15 @@ void lpo_ranks_arrivals(const struct lpo_region_tree *tree, struct lpo_ranks *r,
 struct lpo_ranks *lpo_ranks_create(const struct lpo_region_tree *tree)
 {
     struct lpo_ranks *r = lpo_xcalloc(1, sizeof *r);
-    ranks_families families = { 0 };
 
-    lpo_ranks_families(tree, r, &families);
-    if (r->rows.len < 2 || !families.len) {
-        lpo_ranks_families_free(&families);
+    r->kept = lpo_xcalloc(1, sizeof *r->kept);
+    lpo_ranks_families(tree, r, &r->kept->families);
+    if (r->rows.len < 2 || !r->kept->families.len) {
         lpo_ranks_destroy(r);
         return NULL;
     }
-    lpo_ranks_arrivals(tree, r, &families, lpo_ranks_align(r, &families));
-    lpo_ranks_families_free(&families);
+    r->kept->instances = lpo_ranks_align(r, &r->kept->families);
+    lpo_ranks_arrivals(tree, r, &r->kept->families, r->kept->instances);
     return r;
 }
 
@@ -256,6 +255,8 @@ void lpo_ranks_destroy(struct lpo_ranks *r)
 {
     if (!r)
         return;
+    lpo_ranks_families_free(&r->kept->families);
+    free(r->kept);
     lpo_vec_free(&r->rows);
     lpo_vec_free(&r->collectives);
     free(r);

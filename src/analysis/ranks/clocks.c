@@ -280,6 +280,7 @@ uint32_t lpo_ranks_align(struct lpo_ranks *r, ranks_families *families)
 {
     uint32_t instances = 0;
 
+    lpo_ranks_split_guessed(families);
     align_clocks(r, families);
     split_families(r, families);
     for (size_t i = 0; i < families->len; i++) {

@@ -7,7 +7,9 @@
 #include "analysis/wall/collectives.h"
 #include "analysis/wall/private.h"
 #include "region/tree.h"
+#include "trace/host.h"
 #include "util/map.h"
+#include "util/str.h"
 #include "util/xmalloc.h"
 
 /* Kinds whose kernels end at different moments on different ranks: a sender need not wait. */
@@ -97,9 +99,15 @@ static struct key key_of(const struct matcher *m, const char *kind, const struct
 {
     struct key key = { op->name, LPO_NONE, LPO_NONE, LPO_NONE, 0, 0, 0, LPO_NO_TIME, LPO_NO_TIME };
     int64_t own = m->t->devices.at[op->device].rank;
+    struct lpo_slice s;
 
-    if (!said)
+    if (!said) { /* "nccl:all_to_all" is a range; groups have a stream each */
+        key.ranks = op->stream;
+        if (lpo_host_around(m->t, op->launch, LPO_HOST_RANGE, &s) && s.name != LPO_NONE &&
+            lpo_str_starts(lpo_trace_text(m->t, s.name), "nccl:"))
+            key.group = s.name;
         return key;
+    }
     key.kind_or_name = said->kind;
     key.dtype = said->dtype;
     key.group = said->group;
@@ -132,6 +140,7 @@ static struct ranks_family *family_of(struct matcher *m, const struct lpo_gpu_op
         lpo_vec_push(m->out, (struct ranks_family){
                                  .kind = kind,
                                  .together = is_together(kind),
+                                 .guessed = !said,
                                  .bytes = lpo_wall_collective_bytes(m->t, said),
                                  .group_ranks = said ? said->ranks : 0,
                              });

@@ -35,6 +35,7 @@ static inline bool lpo_ranks_numbered(const ranks_events *e)
 struct ranks_family {
     const char *kind; /* static */
     bool together;    /* all ranks take part, so it ends everywhere at the same moment */
+    bool guessed;     /* the framework said nothing: by the names of kernel and range, and stream */
     struct lpo_measure bytes;
     uint32_t group_ranks;                /* 0: not said */
     LPO_VEC(struct ranks_series) series; /* by rank */
@@ -42,6 +43,11 @@ struct ranks_family {
 };
 
 typedef LPO_VEC(struct ranks_family) ranks_families;
+
+struct ranks_kept {
+    ranks_families families;
+    uint32_t instances;
+};
 
 /* match.c: the collectives of the trace; rows get a rank each. */
 void lpo_ranks_families(const struct lpo_region_tree *tree, struct lpo_ranks *r,
@@ -87,6 +93,9 @@ void lpo_ranks_nearest(const ranks_events *a, const ranks_events *b, const struc
 
 /* The same by equal numbers; both must be numbered. The number of pairs. */
 size_t lpo_ranks_same_number(const ranks_events *a, const ranks_events *b, uint32_t *pair);
+
+/* groups.c: those of which nothing is said, by groups whose ends fit each other. */
+void lpo_ranks_split_guessed(ranks_families *families);
 
 /* clocks.c: offsets of the rows, then the instances of the events. The number of instances. */
 uint32_t lpo_ranks_align(struct lpo_ranks *r, ranks_families *families);

@@ -67,8 +67,9 @@ struct lpo_ranks {
     LPO_VEC(struct lpo_rank_collective) collectives; /* most waiting first */
     size_t latest;                                   /* into rows; == rows.len: nobody is late */
     struct lpo_rank_late late;
-    uint64_t matched;  /* collectives that at least two ranks recorded */
-    uint64_t complete; /* of them: all ranks of the group did, and each waits for all */
+    uint64_t matched;        /* collectives that at least two ranks recorded */
+    uint64_t complete;       /* of them: all ranks of the group did, and each waits for all */
+    struct ranks_kept *kept; /* private: the collectives themselves */
 };
 
 /* A moment of the rank's own clock on that of the first rank, and back. */

@@ -84,7 +84,11 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_AGAIN] =
         "%1c kernels of the forward pass run a second time in the backward pass: %2t.",
     [LPO_FACT_CLOCK] = "In %1p of the samples the clock was held down, to %2i MHz of %3i MHz.",
-    [LPO_FACT_RANK] = "Rank %1g computes for %2t; half of the ranks for %3t or less.",
+    [LPO_FACT_RANK] = "It takes %2t longer than the ranks that do the same, %3t in all.",
+    [LPO_FACT_RANK_KERNEL] = "%k takes %1t there and %2t on the others.",
+    [LPO_FACT_GROUP] = "The group has %2c ranks{1, the first of them %1g}.",
+    [LPO_FACT_LINK] = "A message of %1b takes %2t there and %3t on other groups.",
+    [LPO_FACT_BUBBLES] = "A rank waits %1t for what others send it, on average.",
     [LPO_FACT_FEW_RANKS] =
         "Only %1c of %2c ranks was recorded, so waiting for the others is in it.",
     [LPO_FACT_BOUND] =

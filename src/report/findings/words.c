@@ -90,8 +90,28 @@ static const struct {
                                  "Keep more activations where memory allows it." },
     [LPO_RUNG_THROTTLING] = { "The GPU was slowed down",
                               "Check power limit, cooling and clocks of the machine." },
-    [LPO_RUNG_RANK] = { "One rank computes longer than the others",
-                        "Balance the work, or look for a slower GPU on that machine." },
+    [LPO_RUNG_RANK] = { "Rank %r computes longer than the others%k",
+                        "Balance the work, or look for a slower GPU on that machine (clocks, "
+                        "temperature, other programs)." },
+    [LPO_RUNG_RANK_HOST] = { "Rank %r is late because its host is, and the others wait for it%n",
+                             "Look at that host: workers and prefetching of its DataLoader, its "
+                             "disk, other programs on its CPUs." },
+    [LPO_RUNG_RANK_PAUSE] = { "Rank %r pauses once, and the others wait for it%n",
+                              "Look at what ran on that host then: garbage collection, a "
+                              "checkpoint, other programs." },
+    [LPO_RUNG_LINK] = { "One group of ranks sends more slowly than the others: rank %r and those "
+                        "with it",
+                        "Compare its links with those of the other groups: topology, NVLink and "
+                        "NIC errors, NCCL_DEBUG=INFO for the path that NCCL chose." },
+    [LPO_RUNG_EXPERTS] = { "Rank %r has more work for its experts than the others%k",
+                           "Balance the tokens: an auxiliary loss, a capacity factor, or another "
+                           "placement of experts." },
+    [LPO_RUNG_BUBBLES] = { "Stages of the pipeline wait for each other",
+                           "More micro-batches in a step, an interleaved or zero-bubble schedule, "
+                           "or stages of equal length." },
+    [LPO_RUNG_RANKS_UNEVEN] = { "The ranks wait for each other, each time for another one",
+                                "Give them equal work: batches of equal length, sorted or "
+                                "packed." },
     [LPO_RUNG_MEMORY] = { NULL, NULL },
     [LPO_RUNG_KERNEL] = { "%k: what ncu's rules would change first",
                           "Change that first, then measure the kernel again." },
@@ -175,6 +195,27 @@ static const char *named(const struct lpo_ladder_words *w, const char *title, ui
                 : title;
 }
 
+/* %r is the rank; %n and %k, where it has one, the name behind a colon. */
+static const char *of_rank(const struct lpo_ladder_words *w, const struct lpo_rung *r)
+{
+    LPO_STR s = { 0 };
+
+    for (const char *at = words[r->kind].title; *at; at++) {
+        if (*at != '%') {
+            lpo_str_addn(&s, at, 1);
+            continue;
+        }
+        at++;
+        if (*at == 'r' && r->nevidence)
+            lpo_str_addf(&s, "%.0f", r->evidence[0].value[0]);
+        else if (*at != 'r' && r->name != LPO_NONE)
+            lpo_str_addf(&s, ": %.160s",
+                         *at == 'k' ? lpo_region_cells_shown_name(w->s->analysis->cells, r->name)
+                                    : lpo_trace_text(trace_of(w), r->name));
+    }
+    return lpo_arena_strdup(w->arena, lpo_str_text(&s));
+}
+
 static const struct lpo_evidence *find_fact(const struct lpo_rung *r, enum lpo_fact fact)
 {
     for (size_t i = 0; i < r->nevidence; i++)
@@ -230,6 +271,8 @@ const char *lpo_report_rung_title(const struct lpo_ladder_words *w, const struct
         return lpo_arena_printf(w->arena, "%.100s runs at %s of the %s%s",
                                 lpo_trace_text(trace_of(w), r->name), percent(w, e->value[0]),
                                 e->name ? "memory bandwidth" : "compute roof", why(r));
+    if (r->kind >= LPO_RUNG_RANK && r->kind <= LPO_RUNG_RANKS_UNEVEN)
+        return of_rank(w, r);
     if (r->kind == LPO_RUNG_MEMORY)
         return lpo_arena_printf(w->arena, "The peak of GPU memory is %s",
                                 bytes(w, r->nevidence ? r->evidence[0].value[0] : 0));

@@ -1,0 +1,678 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/ranks/causes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/ranks/lives.h"
+#include "analysis/steps/steps.h"
+#include "analysis/wall/private.h"
+#include "region/tree.h"
+#include "trace/host.h"
+#include "util/xmalloc.h"
+
+enum {
+    ONE_PERCENT = 100,
+    MOST_TRIED = 12, /* causes that the job is run again for */
+    LONGER_PART = 5, /* a stretch counts as longer where it is by that part of the longest excess */
+    BEHIND_NS = 5000, /* closer than that, a collective begins because the one before it ended */
+    FEW_STRETCHES = 5 /* with fewer, one of them is no pause */
+};
+
+struct work {
+    const struct lpo_trace *t;
+    const struct lpo_region_tree *tree;
+    const struct lpo_ranks *r;
+    const struct ranks_lives *l;
+    struct lpo_ranks_causes *out;
+    int64_t wall_ns;          /* of the job run again as it is */
+    struct ranks_times usual; /* of the observer in it */
+};
+
+/* --- what a rank has more than the others --- */
+
+struct place {
+    uint64_t same;
+    uint32_t life, stop;
+};
+
+static int by_same(const void *x, const void *y)
+{
+    const struct place *a = x, *b = y;
+
+    if (a->same != b->same)
+        return a->same < b->same ? -1 : 1;
+    if (a->life != b->life)
+        return a->life < b->life ? -1 : 1;
+    return a->stop < b->stop ? -1 : a->stop > b->stop;
+}
+
+static int by_number(const void *x, const void *y)
+{
+    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+
+    return a < b ? -1 : a > b;
+}
+
+/* Of two ranks the one that is faster is the usual one. */
+static int64_t lower_median(int64_t *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_number);
+    return values[(count - 1) / 2];
+}
+
+static void compare(struct ranks_lives *l, const struct place *at, size_t count, int64_t *room)
+{
+    for (int part = 0; part < RANKS_PARTS; part++) {
+        int64_t usual;
+
+        for (size_t i = 0; i < count; i++)
+            room[i] = l->all.at[at[i].life].stops.at[at[i].stop].parts[part];
+        usual = lower_median(room, count);
+        for (size_t i = 0; i < count; i++) {
+            struct ranks_stop *s = &l->all.at[at[i].life].stops.at[at[i].stop];
+
+            s->more[part] = s->parts[part] - usual;
+        }
+    }
+}
+
+static void compare_all(struct ranks_lives *l)
+{
+    LPO_VEC(struct place) places = { 0 };
+    int64_t *room = lpo_xcalloc(l->all.len + 1, sizeof *room);
+
+    for (uint32_t i = 0; i < l->all.len; i++)
+        for (uint32_t k = 0; k < l->all.at[i].stops.len; k++)
+            if (l->all.at[i].stops.at[k].same)
+                lpo_vec_push(&places, (struct place){ l->all.at[i].stops.at[k].same, i, k });
+    if (places.len)
+        qsort(places.at, places.len, sizeof *places.at, by_same);
+    for (size_t i = 0, end; i < places.len; i = end) {
+        bool twice = false;
+
+        for (end = i + 1; end < places.len && places.at[end].same == places.at[i].same; end++)
+            twice |= places.at[end].life == places.at[end - 1].life;
+        if (!twice && end - i > 1)
+            compare(l, &places.at[i], end - i, room);
+    }
+    lpo_vec_free(&places);
+    free(room);
+}
+
+static int64_t more_of(const struct ranks_life *life, int part)
+{
+    int64_t ns = 0;
+
+    for (size_t i = 0; i < life->stops.len; i++)
+        ns += life->stops.at[i].more[part];
+    return ns;
+}
+
+/* --- candidates --- */
+
+struct candidate {
+    struct ranks_change change;
+    struct lpo_rank_cause cause;
+    int64_t bound_ns;
+};
+
+typedef LPO_VEC(struct candidate) candidates;
+
+static struct lpo_rank_cause plain(enum lpo_rank_cause_kind kind)
+{
+    return (
+        struct lpo_rank_cause){ .kind = kind, .rank = -1, .device = UINT16_MAX, .name = LPO_NONE };
+}
+
+static bool is_all_to_all(const struct work *w, const struct ranks_stop *s)
+{
+    return s->family != LPO_NONE && strcmp(w->l->families->at[s->family].kind, "all-to-all") == 0;
+}
+
+/* The longer stretches: those with a good part of the largest excess, and when they were. */
+static void list_longer(const struct work *w, const struct ranks_life *life, int part,
+                        struct lpo_rank_cause *c)
+{
+    int64_t most = 0;
+
+    for (size_t i = 0; i < life->stops.len; i++)
+        most = life->stops.at[i].more[part] > most ? life->stops.at[i].more[part] : most;
+    for (size_t i = 0; i < life->stops.len; i++) {
+        const struct ranks_stop *s = &life->stops.at[i];
+
+        if (s->more[part] > 0 && s->more[part] >= most / LONGER_PART)
+            lpo_vec_push(
+                &c->times,
+                lpo_ranks_own_ns(&w->r->rows.at[w->l->all.at[w->usual.life].row], s->start_ns));
+    }
+}
+
+/* Does most of what a rank has more lie in one stretch, or between all-to-alls? Those come in
+ * pairs, tokens out and back: the stretches before every other one are the experts'. */
+static void classify(const struct work *w, const struct ranks_life *life, int part,
+                     struct candidate *c)
+{
+    int64_t between[2] = { 0 }, most = 0, all = c->bound_ns;
+    uint32_t longest = LPO_NONE, with = 0, place = 0;
+
+    for (uint32_t i = 0; i < life->stops.len; i++) {
+        const struct ranks_stop *s = &life->stops.at[i];
+
+        with += s->same != 0;
+        if (s->more[part] > most) {
+            most = s->more[part];
+            longest = i;
+        }
+        place += is_all_to_all(w, s);
+        if (is_all_to_all(w, s))
+            between[place & 1] += s->more[part];
+    }
+    if (most * 5 >= all * 4 && with >= FEW_STRETCHES) {
+        c->cause.kind = LPO_RANK_CAUSE_PAUSE;
+        c->change.only_stop = longest;
+    } else if (part == RANKS_COMPUTE &&
+               (between[0] > between[1] ? between[0] : between[1]) * 5 >= all * 4) {
+        c->cause.kind = LPO_RANK_CAUSE_EXPERTS;
+    }
+}
+
+static void add_rank(struct work *w, uint32_t at, int part, candidates *out)
+{
+    const struct ranks_life *life = &w->l->all.at[at];
+    struct candidate c = { .bound_ns = more_of(life, part),
+                           .change = { .life = at, .parts = 1u << part, .only_stop = LPO_NONE } };
+
+    if (c.bound_ns < w->wall_ns / ONE_PERCENT)
+        return;
+    c.cause = plain(part == RANKS_COMPUTE ? LPO_RANK_CAUSE_COMPUTE : LPO_RANK_CAUSE_HOST);
+    c.cause.rank = w->r->rows.at[life->row].rank;
+    c.cause.device = life->device;
+    c.cause.own_ns = c.bound_ns;
+    for (size_t i = 0; i < life->stops.len; i++)
+        c.cause.usual_ns += life->stops.at[i].parts[part];
+    classify(w, life, part, &c);
+    lpo_vec_push(out, c);
+}
+
+/* --- links --- */
+
+uint64_t lpo_ranks_group_of(const struct ranks_family *f)
+{
+    uint64_t h = 1469598103934665603u;
+
+    for (size_t i = 0; i < f->series.len; i++)
+        h = (h ^ (f->series.at[i].rank + 1)) * 1099511628211u;
+    return h | 1;
+}
+
+/* How long each family sends, by the median of its collectives; -1: not known. */
+static int64_t *find_sending(const struct work *w)
+{
+    size_t n = w->l->families->len;
+    int64_t *out = lpo_xcalloc(n + 1, sizeof *out);
+    ranks_numbers *all = lpo_xcalloc(n + 1, sizeof *all);
+
+    for (size_t i = 0; i < w->l->all.len; i++)
+        for (size_t k = 0; k < w->l->all.at[i].stops.len; k++) {
+            const struct ranks_stop *s = &w->l->all.at[i].stops.at[k];
+
+            if (s->family != LPO_NONE && !s->alone)
+                lpo_vec_push(&all[s->family], s->send_ns);
+        }
+    for (size_t i = 0; i < n; i++) {
+        const struct ranks_family *f = &w->l->families->at[i];
+
+        out[i] = all[i].len && f->together && lpo_measure_known(f->bytes)
+                     ? lpo_ranks_median(all[i].at, all[i].len)
+                     : -1;
+        lpo_vec_free(&all[i]);
+    }
+    free(all);
+    return out;
+}
+
+static bool same_message(const struct ranks_family *a, const struct ranks_family *b)
+{
+    return strcmp(a->kind, b->kind) == 0 && a->group_ranks == b->group_ranks &&
+           a->bytes.value == b->bytes.value;
+}
+
+/* Part of its time that a family would send for at the median of others; 1: they are not slower. */
+static double usual_part(const struct work *w, const int64_t *sending, size_t at, int64_t *room)
+{
+    const struct ranks_family *f = &w->l->families->at[at];
+    uint64_t group = lpo_ranks_group_of(f);
+    size_t n = 0;
+    int64_t usual;
+
+    for (size_t i = 0; i < w->l->families->len; i++)
+        if (sending[i] >= 0 && same_message(f, &w->l->families->at[i]) &&
+            lpo_ranks_group_of(&w->l->families->at[i]) != group)
+            room[n++] = sending[i];
+    if (!n)
+        return 1;
+    usual = lower_median(room, n);
+    return usual > 0 && usual * 6 <= sending[at] * 5 ? (double)usual / (double)sending[at] : 1;
+}
+
+static void add_links(struct work *w, double *rates, candidates *out)
+{
+    size_t n = w->l->families->len;
+    int64_t *sending = find_sending(w), *room = lpo_xcalloc(n + 1, sizeof *room);
+
+    for (size_t i = 0; i < n; i++)
+        rates[i] = sending[i] > 0 ? usual_part(w, sending, i, room) : 1;
+    for (size_t i = 0; i < n; i++) {
+        const struct ranks_family *f = &w->l->families->at[i];
+        struct candidate c = { .bound_ns = w->wall_ns };
+        bool seen = false;
+
+        for (size_t k = 0; k < out->len; k++)
+            seen |= out->at[k].change.link == lpo_ranks_group_of(f);
+        if (rates[i] >= 1 || seen)
+            continue;
+        c.change = (struct ranks_change){
+            .life = LPO_NONE, .only_stop = LPO_NONE, .link = lpo_ranks_group_of(f), .rates = rates
+        };
+        c.cause = plain(LPO_RANK_CAUSE_LINK);
+        c.cause.rank = w->r->rows.at[f->series.at[0].rank].rank;
+        c.cause.collective = f->kind;
+        c.cause.bytes = f->bytes;
+        c.cause.ranks = (uint32_t)f->series.len;
+        c.cause.own_ns = sending[i];
+        c.cause.usual_ns = (int64_t)((double)sending[i] * rates[i]);
+        for (size_t k = 0; k < w->l->all.len; k++)
+            if (w->l->all.at[k].row == f->series.at[0].rank)
+                c.cause.device = w->l->all.at[k].device;
+        lpo_vec_push(out, c);
+    }
+    free(room);
+    free(sending);
+}
+
+static void add_bubbles(struct work *w, candidates *out)
+{
+    struct candidate c = { .bound_ns = w->wall_ns,
+                           .cause = plain(LPO_RANK_CAUSE_BUBBLES),
+                           .change = {
+                               .life = LPO_NONE, .only_stop = LPO_NONE, .free_sends = true } };
+    int64_t ns = 0;
+
+    for (size_t i = 0; i < w->l->all.len; i++)
+        for (size_t k = 0; k < w->l->all.at[i].stops.len; k++) {
+            const struct ranks_stop *s = &w->l->all.at[i].stops.at[k];
+
+            if (s->family != LPO_NONE && !w->l->families->at[s->family].together)
+                ns += s->wait_ns;
+        }
+    c.cause.own_ns = w->l->all.len ? ns / (int64_t)w->l->all.len : 0;
+    if (c.cause.own_ns >= w->wall_ns / ONE_PERCENT)
+        lpo_vec_push(out, c);
+}
+
+static int largest_bound(const void *x, const void *y)
+{
+    const struct candidate *a = x, *b = y;
+
+    if (a->bound_ns != b->bound_ns)
+        return a->bound_ns > b->bound_ns ? -1 : 1;
+    return a->cause.rank < b->cause.rank ? -1 : a->cause.rank > b->cause.rank;
+}
+
+/* --- what it was --- */
+
+struct name_sum {
+    uint32_t name, life;
+    int64_t ns;
+};
+
+typedef LPO_VEC(struct name_sum) name_sums;
+
+static int by_name(const void *x, const void *y)
+{
+    const struct name_sum *a = x, *b = y;
+
+    if (a->name != b->name)
+        return a->name < b->name ? -1 : 1;
+    return a->life < b->life ? -1 : a->life > b->life;
+}
+
+/* Time of each kernel that computes, by rank. */
+static name_sums sum_kernels(const struct work *w)
+{
+    uint32_t *life_of = lpo_xcalloc(w->t->devices.len + 1, sizeof *life_of);
+    struct lpo_map_pair rows = { 0 };
+    name_sums out = { 0 };
+
+    for (size_t i = 0; i < w->t->devices.len; i++)
+        life_of[i] = LPO_NONE;
+    for (uint32_t i = 0; i < w->l->all.len; i++)
+        life_of[w->l->all.at[i].device] = i;
+    for (size_t i = 0; i < w->t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &w->t->gpu_ops.at[i];
+        bool fresh;
+        uint32_t row;
+
+        if (op->kind != LPO_KERNEL || life_of[op->device] == LPO_NONE ||
+            lpo_wall_communicates(w->tree, op->name))
+            continue;
+        row = lpo_map_pair_put(&rows, op->name, life_of[op->device], &fresh);
+        if (fresh)
+            lpo_vec_push(&out, (struct name_sum){ op->name, life_of[op->device], 0 });
+        out.at[row].ns += lpo_trace_gpu_op_ns(op);
+    }
+    if (out.len)
+        qsort(out.at, out.len, sizeof *out.at, by_name);
+    lpo_map_pair_free(&rows);
+    free(life_of);
+    return out;
+}
+
+/* The kernel that takes longer on this rank than on the others, where it is one: most of what the
+ * rank has more, and more of that than of its time. */
+static void name_kernel(const struct work *w, const name_sums *sums, uint32_t life,
+                        struct lpo_rank_cause *c)
+{
+    int64_t *room = lpo_xcalloc(w->l->all.len + 1, sizeof *room), most = 0, more = 0, own = 0;
+    int64_t best_ns = 0, best_usual = 0;
+
+    for (size_t i = 0, end; i < sums->len; i = end) {
+        int64_t mine = -1, usual;
+
+        for (end = i; end < sums->len && sums->at[end].name == sums->at[i].name; end++) {
+            room[end - i] = sums->at[end].ns;
+            if (sums->at[end].life == life)
+                mine = sums->at[end].ns;
+        }
+        if (mine < 0)
+            continue;
+        usual = end - i > 1 ? lower_median(room, end - i) : 0;
+        own += mine;
+        more += mine > usual ? mine - usual : 0;
+        if (mine - usual > most) {
+            most = mine - usual;
+            best_ns = mine;
+            best_usual = usual;
+            c->name = sums->at[i].name;
+        }
+    }
+    free(room);
+    if (!most || most * 10 < more * 6 ||
+        (double)most / (double)more < 1.3 * (double)best_ns / (double)own) {
+        c->name = LPO_NONE;
+        return;
+    }
+    c->name_ns = best_ns;
+    c->name_usual_ns = best_usual;
+}
+
+/* What the launching thread was in at that moment: a range of the program that is no step, else an
+ * operator, a Python function, a call. */
+static uint32_t open_at(const struct work *w, uint32_t thread, int64_t ns)
+{
+    static const unsigned kinds[] = { LPO_HOST_RANGE, LPO_HOST_OP, LPO_HOST_PYTHON, LPO_HOST_CALL };
+    struct lpo_slice s;
+
+    for (size_t i = 0; thread != LPO_NONE && i < sizeof kinds / sizeof *kinds; i++) {
+        struct lpo_step_facts facts;
+        int family = LPO_STEP_FAMILIES;
+
+        if (lpo_host_at(w->t, thread, ns, kinds[i], &s) && s.name != LPO_NONE &&
+            (kinds[i] != LPO_HOST_RANGE ||
+             !lpo_steps_read_name(lpo_trace_text(w->t, s.name), &family, &facts)))
+            return s.name;
+    }
+    return LPO_NONE;
+}
+
+static void add_named(name_sums *v, uint32_t name, int64_t ns)
+{
+    size_t i = 0;
+
+    while (i < v->len && v->at[i].name != name)
+        i++;
+    if (i == v->len)
+        lpo_vec_push(v, (struct name_sum){ name, 0, 0 });
+    v->at[i].ns += ns;
+}
+
+/* What the host did in the gaps of the device in the longer stretches. */
+static void name_host(const struct work *w, const struct candidate *x, struct lpo_rank_cause *c)
+{
+    const struct ranks_life *life = &w->l->all.at[x->change.life];
+    const struct lpo_rank_row *row = &w->r->rows.at[life->row];
+    struct lpo_wall_order order = lpo_wall_order_find(w->t);
+    name_sums found = { 0 };
+    int64_t most = 0, until = lpo_ranks_own_ns(row, life->start_ns);
+    size_t stop = 0, best = 0;
+
+    for (size_t i = 0; i < life->stops.len; i++)
+        most =
+            life->stops.at[i].more[RANKS_IDLE] > most ? life->stops.at[i].more[RANKS_IDLE] : most;
+    for (size_t i = 0; i < order.count; i++) {
+        const struct lpo_gpu_op *op = &w->t->gpu_ops.at[order.rows[i]];
+        int64_t common;
+
+        if (op->device != life->device)
+            continue;
+        common = lpo_ranks_common_ns(row, op->start_ns);
+        while (stop < life->stops.len && life->stops.at[stop].start_ns < common)
+            stop++;
+        if (op->start_ns > until && stop < life->stops.len && op->launch != LPO_NONE &&
+            life->stops.at[stop].more[RANKS_IDLE] > most / LONGER_PART)
+            add_named(&found,
+                      open_at(w, w->t->launches.at[op->launch].thread,
+                              until + (op->start_ns - until) / 2),
+                      op->start_ns - until);
+        until = op->end_ns > until ? op->end_ns : until;
+    }
+    for (size_t i = 0; i < found.len; i++)
+        if (found.at[i].ns > found.at[best].ns)
+            best = i;
+    if (found.len) {
+        c->name = found.at[best].name;
+        c->name_ns = found.at[best].ns;
+    }
+    lpo_vec_free(&found);
+    lpo_wall_order_free(&order);
+}
+
+/* --- the job without it --- */
+
+static struct ranks_times times_of(const struct work *w, uint32_t life)
+{
+    size_t n = w->l->all.at[life].stops.len + 1;
+
+    return (struct ranks_times){ life, lpo_xcalloc(n, sizeof(int64_t)),
+                                 lpo_xcalloc(n, sizeof(int64_t)) };
+}
+
+static void free_times(struct ranks_times *t)
+{
+    free(t->start_ns);
+    free(t->end_ns);
+}
+
+/* What each collective of the observer would be shorter so that it ends when it would: a graph that
+ * has it behind the one before it on its stream moves its start by as much as the end of that. */
+static int64_t *find_less(const struct work *w, const struct ranks_times *after)
+{
+    const struct ranks_life *life = &w->l->all.at[w->usual.life];
+    int64_t *less = lpo_xcalloc(life->stops.len + 1, sizeof *less);
+    int64_t *ends = lpo_xcalloc((size_t)life->lines + 1, sizeof *ends);
+    int64_t *moved = lpo_xcalloc((size_t)life->lines + 1, sizeof *moved);
+
+    for (size_t i = 0; i < life->stops.len; i++) {
+        const struct ranks_stop *s = &life->stops.at[i];
+        int64_t start = w->usual.start_ns[i] - after->start_ns[i];
+        bool behind = ends[s->line] && s->start_ns - ends[s->line] < BEHIND_NS;
+
+        ends[s->line] = s->end_ns;
+        if (behind)
+            start = moved[s->line];
+        moved[s->line] = w->usual.end_ns[i] - after->end_ns[i];
+        less[i] = moved[s->line] > start ? moved[s->line] - start : 0;
+    }
+    free(ends);
+    free(moved);
+    return less;
+}
+
+static void try_cause(struct work *w, struct candidate *c, const name_sums *sums)
+{
+    struct ranks_times after = times_of(w, w->usual.life);
+    int64_t wall = lpo_ranks_lives_run(w->l, &c->change, &after);
+
+    c->cause.saving_ns = wall < 0 ? 0 : w->wall_ns - wall;
+    if (c->cause.saving_ns >= w->wall_ns / ONE_PERCENT)
+        c->cause.less_ns = find_less(w, &after);
+    free_times(&after);
+    if (!c->cause.less_ns)
+        return;
+    if (c->change.life < w->l->all.len) {
+        int part = c->change.parts == 1u << RANKS_IDLE ? RANKS_IDLE : RANKS_COMPUTE;
+
+        list_longer(w, &w->l->all.at[c->change.life], part, &c->cause);
+        if (part == RANKS_IDLE)
+            name_host(w, c, &c->cause);
+        else
+            name_kernel(w, sums, c->change.life, &c->cause);
+    }
+    lpo_vec_push(&w->out->rows, c->cause);
+}
+
+/* The rank that has least more than the others, and is there until the end, of those that recorded
+ * most of the job. */
+static void find_observer(struct work *w)
+{
+    int64_t least = INT64_MAX, span = w->l->end_ns - w->l->start_ns;
+
+    for (uint32_t i = 0; i < w->l->all.len; i++) {
+        const struct ranks_life *life = &w->l->all.at[i];
+        int64_t a = more_of(life, RANKS_COMPUTE), b = more_of(life, RANKS_IDLE);
+        int64_t more = (a > b ? a : b) + w->l->end_ns - life->end_ns;
+
+        if (life->end_ns - life->start_ns >= span / 10 * 9 && more < least) {
+            least = more;
+            w->usual.life = i;
+        }
+    }
+}
+
+static int most_first(const void *x, const void *y)
+{
+    const struct lpo_rank_cause *a = x, *b = y;
+
+    if (a->saving_ns != b->saving_ns)
+        return a->saving_ns > b->saving_ns ? -1 : 1;
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static void try_all(struct work *w)
+{
+    double *rates = lpo_xcalloc(w->l->families->len + 1, sizeof *rates);
+    candidates all = { 0 };
+    name_sums sums;
+    struct candidate uneven = { .cause = plain(LPO_RANK_CAUSE_UNEVEN),
+                                .change = { .life = RANKS_ALL_LIVES,
+                                            .parts = 1u << RANKS_COMPUTE | 1u << RANKS_IDLE,
+                                            .only_stop = LPO_NONE } };
+    int64_t most = 0;
+
+    for (uint32_t i = 0; i < w->l->all.len; i++) {
+        add_rank(w, i, RANKS_COMPUTE, &all);
+        add_rank(w, i, RANKS_IDLE, &all);
+    }
+    add_links(w, rates, &all);
+    add_bubbles(w, &all);
+    if (all.len)
+        qsort(all.at, all.len, sizeof *all.at, largest_bound);
+    sums = sum_kernels(w);
+    for (size_t i = 0; i < all.len && i < MOST_TRIED; i++)
+        try_cause(w, &all.at[i], &sums);
+    for (size_t i = 0; i < w->out->rows.len; i++)
+        most = w->out->rows.at[i].saving_ns > most ? w->out->rows.at[i].saving_ns : most;
+    uneven.bound_ns = lpo_ranks_lives_run(w->l, &uneven.change, NULL);
+    if (uneven.bound_ns >= 0 && w->wall_ns - uneven.bound_ns > 2 * most)
+        try_cause(w, &uneven, &sums);
+    if (w->out->rows.len)
+        qsort(w->out->rows.at, w->out->rows.len, sizeof *w->out->rows.at, most_first);
+    lpo_vec_free(&sums);
+    lpo_vec_free(&all);
+    free(rates);
+}
+
+struct lpo_ranks_causes *lpo_ranks_causes_create(const struct lpo_region_tree *tree,
+                                                 const struct lpo_program_steps *steps,
+                                                 const struct lpo_ranks *r)
+{
+    struct lpo_ranks_causes *out = lpo_xcalloc(1, sizeof *out);
+    struct ranks_lives *l = lpo_xcalloc(1, sizeof *l);
+    struct ranks_change none = { .life = LPO_NONE, .only_stop = LPO_NONE };
+    struct work w = { tree->trace, tree, r, l, out, 0, { 0 } };
+    int64_t span;
+
+    out->observer = -1;
+    out->lives = l;
+    lpo_ranks_lives_find(tree, steps, r, l);
+    if (l->all.len > 1) {
+        compare_all(l);
+        find_observer(&w);
+        w.usual = times_of(&w, w.usual.life);
+        w.wall_ns = lpo_ranks_lives_run(l, &none, &w.usual);
+        span = l->end_ns - l->start_ns;
+        /* where it does not give the measured time, nothing that is changed in it means a thing */
+        if (w.wall_ns > 0 && llabs(w.wall_ns - span) <= span / ONE_PERCENT) {
+            out->observer_life = w.usual.life;
+            out->observer = r->rows.at[l->all.at[w.usual.life].row].rank;
+            try_all(&w);
+        }
+        free_times(&w.usual);
+    }
+    return out;
+}
+
+void lpo_ranks_causes_destroy(struct lpo_ranks_causes *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->rows.len; i++) {
+        lpo_vec_free(&c->rows.at[i].times);
+        free(c->rows.at[i].less_ns);
+    }
+    lpo_vec_free(&c->rows);
+    lpo_ranks_lives_free(c->lives);
+    free(c->lives);
+    free(c);
+}
+
+static const struct ranks_stop *stop_of(const struct lpo_ranks_causes *c, uint32_t op, uint32_t *at,
+                                        uint32_t *life)
+{
+    const uint32_t *l = lpo_map_u64_find(c->lives->life_of, op);
+
+    if (!l)
+        return NULL;
+    *life = *l;
+    *at = *lpo_map_u64_find(c->lives->stop_of, op);
+    return &c->lives->all.at[*life].stops.at[*at];
+}
+
+int64_t lpo_ranks_causes_less(const struct lpo_ranks_causes *c, const struct lpo_rank_cause *cause,
+                              uint32_t op)
+{
+    uint32_t at, life;
+
+    if (!stop_of(c, op, &at, &life) || life != c->observer_life)
+        return 0;
+    return cause->less_ns[at];
+}
+
+int64_t lpo_ranks_causes_waiting(const struct lpo_ranks_causes *c, uint32_t op)
+{
+    uint32_t at, life;
+    const struct ranks_stop *s = c && c->observer >= 0 ? stop_of(c, op, &at, &life) : NULL;
+
+    return s && s->wait_ns > 0 ? s->wait_ns : 0;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks as stretches between their collectives. */
+#include "analysis/ranks/lives.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/steps/steps.h"
+#include "analysis/wall/collectives.h"
+#include "analysis/wall/computing.h"
+#include "analysis/wall/private.h"
+#include "region/tree.h"
+#include "util/xmalloc.h"
+
+enum { LEAST_WAIT_NS = 4000, LINES = 64 };
+
+struct build {
+    const struct lpo_trace *t;
+    const struct lpo_region_tree *tree;
+    const struct lpo_ranks *r;
+    struct ranks_lives *out;
+    struct lpo_map_u64 *event_of; /* op to its place in `events` */
+    LPO_VEC(struct ranks_event) events;
+    LPO_VEC(uint32_t) family_of;
+};
+
+static void add_interval(struct lpo_wall_computing *c, int64_t start_ns, int64_t end_ns)
+{
+    struct lpo_gpu_op op = { .start_ns = start_ns, .end_ns = end_ns };
+
+    if (end_ns > start_ns)
+        lpo_wall_computing_add(c, &op);
+}
+
+static bool is_stop(const struct build *b, const struct lpo_gpu_op *op)
+{
+    return op->kind == LPO_KERNEL && lpo_wall_communicates(b->tree, op->name);
+}
+
+/* Stretches of `all` that are not in `busy`. */
+static struct lpo_wall_computing without(const struct lpo_wall_computing *all,
+                                         const struct lpo_wall_computing *busy)
+{
+    struct lpo_wall_computing out = { 0 };
+    size_t at = 0;
+
+    for (size_t i = 0; i < all->all.len; i++) {
+        int64_t from = all->all.at[i].start_ns, end = all->all.at[i].end_ns;
+
+        while (at < busy->all.len && busy->all.at[at].end_ns <= from)
+            at++;
+        for (size_t k = at; from < end; k++) {
+            bool more = k < busy->all.len && busy->all.at[k].start_ns < end;
+
+            add_interval(&out, from, more ? busy->all.at[k].start_ns : end);
+            from = more ? busy->all.at[k].end_ns : end;
+        }
+    }
+    return out;
+}
+
+static int by_end(const void *x, const void *y)
+{
+    const struct ranks_join *a = x, *b = y;
+
+    if (a->ns != b->ns)
+        return a->ns < b->ns ? -1 : 1;
+    return a->stop < b->stop ? -1 : a->stop > b->stop;
+}
+
+/* Exposed collectives that ended before anything else began: the device waited for them. What is
+ * left of the exposed time is a gap between kernels. Times are still those of the rank. */
+static struct lpo_wall_computing find_waits(struct ranks_life *life,
+                                            const struct lpo_wall_computing *exposed)
+{
+    struct lpo_wall_computing out = { 0 };
+    size_t at = 0, kept = 0;
+
+    for (size_t i = 0; i < life->stops.len; i++)
+        lpo_vec_push(&life->joins, (struct ranks_join){ 0, life->stops.at[i].end_ns, (uint32_t)i });
+    if (life->joins.len)
+        qsort(life->joins.at, life->joins.len, sizeof *life->joins.at, by_end);
+    for (size_t i = 0; i < exposed->all.len; i++) {
+        const struct lpo_wall_stretch *x = &exposed->all.at[i];
+        size_t first;
+
+        while (at < life->joins.len && life->joins.at[at].ns <= x->start_ns)
+            at++;
+        first = at;
+        while (at < life->joins.len && life->joins.at[at].ns <= x->end_ns)
+            at++;
+        if (at == first || life->joins.at[at - 1].ns - x->start_ns < LEAST_WAIT_NS)
+            continue;
+        add_interval(&out, x->start_ns, life->joins.at[at - 1].ns);
+        for (size_t k = first; k < at; k++)
+            life->joins.at[kept++] =
+                (struct ranks_join){ 0, life->joins.at[at - 1].ns, life->joins.at[k].stop };
+    }
+    life->joins.len = kept;
+    return out;
+}
+
+/* --- one device --- */
+
+static uint16_t line_of(uint32_t *streams, struct ranks_life *life, uint32_t stream)
+{
+    uint16_t i = 0;
+
+    while (i < life->lines && streams[i] != stream)
+        i++;
+    if (i == life->lines && i < LINES)
+        streams[life->lines++] = stream;
+    return i < LINES ? i : LINES - 1;
+}
+
+static void add_stop(struct build *b, struct ranks_life *life, uint32_t row, uint32_t *streams)
+{
+    const struct lpo_gpu_op *op = &b->t->gpu_ops.at[row];
+    const uint32_t *at = lpo_map_u64_find(b->event_of, row);
+    struct ranks_stop s = { .start_ns = op->start_ns,
+                            .end_ns = op->end_ns,
+                            .op = row,
+                            .meeting = at ? b->events.at[*at].instance : LPO_NONE,
+                            .family = at ? b->family_of.at[*at] : LPO_NONE };
+
+    s.line = line_of(streams, life, op->stream);
+    lpo_vec_push(&life->stops, s);
+}
+
+/* When the first step began on this rank, where that is before its first GPU operation. */
+static int64_t first_moment(const struct build *b, const struct lpo_program_steps *steps,
+                            const struct lpo_gpu_op *first)
+{
+    int64_t ns = INT64_MAX;
+
+    for (size_t i = 0; steps && i < steps->rows.len; i++)
+        if (steps->rows.at[i].process == first->process && steps->rows.at[i].start_ns < ns)
+            ns = steps->rows.at[i].start_ns;
+    (void)b;
+    return ns < first->start_ns ? ns : first->start_ns;
+}
+
+struct unions {
+    struct lpo_wall_computing compute, busy, stops, exposed, waits;
+};
+
+static int64_t position(const struct unions *u, int64_t ns)
+{
+    return ns - lpo_wall_computed_before(&u->waits, ns);
+}
+
+static void measure(struct ranks_life *life, const struct unions *u)
+{
+    int64_t from = life->start_ns, at = position(u, from);
+
+    life->start_at_ns = at;
+    life->end_at_ns = position(u, life->end_ns);
+    for (size_t i = 0; i < life->stops.len; i++) {
+        struct ranks_stop *s = &life->stops.at[i];
+        int64_t compute = lpo_wall_computed_before(&u->compute, s->start_ns) -
+                          lpo_wall_computed_before(&u->compute, from);
+        int64_t busy = lpo_wall_computed_before(&u->busy, s->start_ns) -
+                       lpo_wall_computed_before(&u->busy, from);
+
+        s->at_ns = position(u, s->start_ns);
+        s->parts[RANKS_COMPUTE] = compute;
+        s->parts[RANKS_COPY] = busy - compute;
+        s->parts[RANKS_IDLE] = s->at_ns - at - busy;
+        from = s->start_ns;
+        at = s->at_ns;
+    }
+    for (size_t i = 0; i < life->joins.len; i++)
+        life->joins.at[i].at_ns = position(u, life->joins.at[i].ns);
+}
+
+static void to_common(const struct lpo_rank_row *row, struct ranks_life *life)
+{
+    for (size_t i = 0; i < life->stops.len; i++) {
+        life->stops.at[i].start_ns = lpo_ranks_common_ns(row, life->stops.at[i].start_ns);
+        life->stops.at[i].end_ns = lpo_ranks_common_ns(row, life->stops.at[i].end_ns);
+    }
+    for (size_t i = 0; i < life->joins.len; i++)
+        life->joins.at[i].ns = lpo_ranks_common_ns(row, life->joins.at[i].ns);
+    life->start_ns = lpo_ranks_common_ns(row, life->start_ns);
+    life->end_ns = lpo_ranks_common_ns(row, life->end_ns);
+}
+
+static void add_life(struct build *b, const struct lpo_program_steps *steps, uint32_t row,
+                     const uint32_t *ops, size_t count)
+{
+    const struct lpo_gpu_op *first = &b->t->gpu_ops.at[ops[0]];
+    struct ranks_life life = { .row = row, .device = first->device };
+    uint32_t streams[LINES];
+    struct unions u = { 0 };
+
+    life.start_ns = first_moment(b, steps, first);
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_gpu_op *op = &b->t->gpu_ops.at[ops[i]];
+        bool stop = is_stop(b, op);
+
+        life.end_ns = i && life.end_ns > op->end_ns ? life.end_ns : op->end_ns;
+        lpo_wall_computing_add(stop ? &u.stops : &u.busy, op);
+        if (stop)
+            add_stop(b, &life, ops[i], streams);
+        else if (op->kind == LPO_KERNEL)
+            lpo_wall_computing_add(&u.compute, op);
+    }
+    u.exposed = without(&u.stops, &u.busy);
+    u.waits = find_waits(&life, &u.exposed);
+    measure(&life, &u);
+    to_common(&b->r->rows.at[row], &life);
+    lpo_vec_push(&b->out->all, life);
+    lpo_wall_computing_free(&u.compute);
+    lpo_wall_computing_free(&u.busy);
+    lpo_wall_computing_free(&u.stops);
+    lpo_wall_computing_free(&u.exposed);
+    lpo_wall_computing_free(&u.waits);
+}
+
+static uint32_t row_of(const struct lpo_ranks *r, int32_t rank)
+{
+    for (size_t i = 0; i < r->rows.len; i++)
+        if (r->rows.at[i].rank == rank)
+            return r->rows.at[i].aligned ? (uint32_t)i : LPO_NONE;
+    return LPO_NONE;
+}
+
+/* --- the job --- */
+
+/* Who waits how long, and how long the sending takes. */
+static void meet(struct ranks_lives *l)
+{
+    int64_t *last = lpo_xcalloc(l->meetings + 1, sizeof *last);
+
+    l->members = lpo_xcalloc(l->meetings + 1, sizeof *l->members);
+    for (size_t i = 0; i < l->all.len; i++)
+        for (size_t k = 0; k < l->all.at[i].stops.len; k++) {
+            const struct ranks_stop *s = &l->all.at[i].stops.at[k];
+
+            if (s->meeting != LPO_NONE &&
+                (!l->members[s->meeting]++ || s->start_ns > last[s->meeting]))
+                last[s->meeting] = s->start_ns;
+        }
+    for (size_t i = 0; i < l->all.len; i++)
+        for (size_t k = 0; k < l->all.at[i].stops.len; k++) {
+            struct ranks_stop *s = &l->all.at[i].stops.at[k];
+
+            s->alone = s->meeting == LPO_NONE || l->members[s->meeting] < 2 ||
+                       s->end_ns <= last[s->meeting];
+            s->wait_ns = s->alone ? 0 : last[s->meeting] - s->start_ns;
+            s->send_ns = s->end_ns - s->start_ns - s->wait_ns;
+        }
+    free(last);
+}
+
+/* Ranks that do the same before a collective: it is of the same kind and size and the same in its
+ * order, and so is the one before it. */
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    a = (a ^ b) * UINT64_C(0x9E3779B97F4A7C15);
+    return a ^ (a >> 29);
+}
+
+static uint64_t kind_of(const struct build *b, const struct ranks_stop *s)
+{
+    const struct ranks_family *f = &b->out->families->at[s->family];
+    const struct lpo_collective *said = lpo_wall_collective_said(b->t, s->op);
+    uint64_t h = mix(1, f->group_ranks);
+
+    for (const char *c = f->kind; *c; c++)
+        h = mix(h, (unsigned char)*c);
+    if (lpo_measure_known(f->bytes))
+        h = mix(h, (uint64_t)f->bytes.value);
+    return f->together || !said ? h : mix(h, said->kind);
+}
+
+static void find_same(struct build *b)
+{
+    for (size_t i = 0; i < b->out->all.len; i++) {
+        struct ranks_life *life = &b->out->all.at[i];
+        uint64_t before = 1;
+
+        for (size_t k = 0; k < life->stops.len; k++) {
+            struct ranks_stop *s = &life->stops.at[k];
+            uint64_t kind = s->meeting == LPO_NONE ? 0 : kind_of(b, s);
+            uint32_t first = kind ? b->out->families->at[s->family].first_instance : 0;
+
+            s->same = kind && before ? mix(mix(before, kind), s->meeting - first) : 0;
+            before = kind;
+        }
+    }
+}
+
+static int by_row(const void *x, const void *y)
+{
+    uint32_t a = ((const struct ranks_life *)x)->row, b = ((const struct ranks_life *)y)->row;
+
+    return a < b ? -1 : a > b;
+}
+
+static void find_all(struct build *b, const struct lpo_program_steps *steps)
+{
+    struct lpo_wall_order order = lpo_wall_order_find(b->t);
+    bool *seen = lpo_xcalloc(b->r->rows.len + 1, sizeof *seen);
+
+    for (size_t i = 0; i < order.count;) {
+        size_t end = lpo_wall_order_device(&order, b->t, i);
+        uint32_t row = row_of(b->r, b->t->devices.at[b->t->gpu_ops.at[order.rows[i]].device].rank);
+
+        if (row != LPO_NONE && !seen[row]) {
+            seen[row] = true;
+            add_life(b, steps, row, order.rows + i, end - i);
+        }
+        i = end;
+    }
+    free(seen);
+    lpo_wall_order_free(&order);
+    if (b->out->all.len)
+        qsort(b->out->all.at, b->out->all.len, sizeof *b->out->all.at, by_row);
+}
+
+void lpo_ranks_lives_find(const struct lpo_region_tree *tree, const struct lpo_program_steps *steps,
+                          const struct lpo_ranks *r, struct ranks_lives *out)
+{
+    struct build b = { .t = tree->trace, .tree = tree, .r = r, .out = out };
+
+    *out = (struct ranks_lives){ .meetings = r->kept->instances,
+                                 .families = &r->kept->families,
+                                 .start_ns = INT64_MAX,
+                                 .end_ns = INT64_MIN };
+    b.event_of = lpo_map_u64_create(0);
+    for (size_t i = 0; i < out->families->len; i++)
+        for (size_t k = 0; k < out->families->at[i].series.len; k++) {
+            const ranks_events *v = &out->families->at[i].series.at[k].events;
+
+            for (size_t n = 0; n < v->len; n++) {
+                *lpo_map_u64_put(b.event_of, v->at[n].op, NULL) = (uint32_t)b.events.len;
+                lpo_vec_push(&b.events, v->at[n]);
+                lpo_vec_push(&b.family_of, (uint32_t)i);
+            }
+        }
+    find_all(&b, steps);
+    meet(out);
+    find_same(&b);
+    out->life_of = lpo_map_u64_create(0);
+    out->stop_of = lpo_map_u64_create(0);
+    for (size_t i = 0; i < out->all.len; i++) {
+        const struct ranks_life *life = &out->all.at[i];
+
+        out->start_ns = life->start_ns < out->start_ns ? life->start_ns : out->start_ns;
+        out->end_ns = life->end_ns > out->end_ns ? life->end_ns : out->end_ns;
+        for (size_t k = 0; k < life->stops.len; k++) {
+            *lpo_map_u64_put(out->life_of, life->stops.at[k].op, NULL) = (uint32_t)i;
+            *lpo_map_u64_put(out->stop_of, life->stops.at[k].op, NULL) = (uint32_t)k;
+        }
+    }
+    lpo_map_u64_destroy(b.event_of);
+    lpo_vec_free(&b.events);
+    lpo_vec_free(&b.family_of);
+}
+
+void lpo_ranks_lives_free(struct ranks_lives *l)
+{
+    for (size_t i = 0; i < l->all.len; i++) {
+        lpo_vec_free(&l->all.at[i].stops);
+        lpo_vec_free(&l->all.at[i].joins);
+    }
+    lpo_vec_free(&l->all);
+    lpo_map_u64_destroy(l->life_of);
+    lpo_map_u64_destroy(l->stop_of);
+    free(l->members);
+}
