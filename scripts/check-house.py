@@ -21,14 +21,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Lowest first, as in src/meson.build.
-ROOMS = ["util", "hydra", "rules", "settings", "gpu", "model", "reference", "run", "trace", "region", "rundir", "analysis",
+ROOMS = ["util", "table", "hydra", "rules", "settings", "gpu", "model", "reference", "run", "trace", "region", "rundir", "analysis",
          "report", "writer", "pipeline", "sweep", "cli"]
 APART = {"collect": {"collect", "lpo"}}  # a guest in other programs uses itself and include/lpo
 MODULES = {"util", "hydra"}  # rooms in which a file is a module
 ALIASES = {  # prefixes that are shorter than their file's name, because they are everywhere
     "util/xmalloc": ["lpo_x"], "util/json_write": ["lpo_jw_", "lpo_json_"],
     "util/str": ["lpo_streq"], "trace/host": ["lpo_host_"],
-    "util/sqlite_late": ["sqlite3_"],
+    "util/sqlite_late": ["sqlite3_"], "table/table": ["lpo_cell_"],
     "gpu/inside/inside": ["lpo_xmalloc_"],  # in place of the program's, which ends the process
     "util/json_pull": ["lpo_json_pull_"], "util/json_skip": ["lpo_json_pull_"],
 }

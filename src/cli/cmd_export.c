@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "analysis/run.h"
+#include "analysis/tables/tables.h"
 #include "cli/app.h"
 #include "cli/command.h"
+#include "cli/tables_of.h"
 #include "cli/trace_options.h"
+#include "report/catalog.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "util/err.h"
@@ -33,12 +36,22 @@ static int write_perfetto(const struct job *j, struct lpo_err *err)
     return lpo_writer_write(doc, &lpo_writer_perfetto, j->path, err);
 }
 
+static int write_database(const struct job *j, struct lpo_err *err)
+{
+    const struct lpo_tables_of of = lpo_cli_tables_of(j->app, j->run);
+    LPO_AUTO(lpo_table_sql) sql = NULL;
+    int rc = lpo_table_sql_open(lpo_report_catalog, &of, &sql, err);
+
+    return rc < 0 ? rc : lpo_table_sql_export(sql, j->path, err);
+}
+
 /* One more format is one more row. */
 static const struct format {
     const char *ending;
     int (*write)(const struct job *j, struct lpo_err *err);
 } formats[] = {
     { ".perfetto.json", write_perfetto },
+    { ".sqlite", write_database },
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats };

@@ -20,6 +20,12 @@
       (s, i, t, n, f))                                                                             \
     X(int, busy_timeout, (sqlite3 * db, int ms), (db, ms))                                         \
     X(int, column_bytes, (sqlite3_stmt * s, int i), (s, i))                                        \
+    X(int, column_count, (sqlite3_stmt * s), (s))                                                  \
+    X(double, column_double, (sqlite3_stmt * s, int i), (s, i))                                    \
+    X(const char *, column_name, (sqlite3_stmt * s, int i), (s, i))                                \
+    X(int, create_module, (sqlite3 * db, const char *name, const sqlite3_module *m, void *ctx),    \
+      (db, name, m, ctx))                                                                          \
+    X(int, declare_vtab, (sqlite3 * db, const char *sql), (db, sql))                               \
     X(int, column_int, (sqlite3_stmt * s, int i), (s, i))                                          \
     X(sqlite3_int64, column_int64, (sqlite3_stmt * s, int i), (s, i))                              \
     X(const unsigned char *, column_text, (sqlite3_stmt * s, int i), (s, i))                       \
@@ -34,11 +40,18 @@
       (sqlite3 * db, const char *sql, int n, sqlite3_stmt **out, const char **rest),               \
       (db, sql, n, out, rest))                                                                     \
     X(int, reset, (sqlite3_stmt * s), (s))                                                         \
+    X(void, result_double, (sqlite3_context * c, double v), (c, v))                                \
+    X(void, result_int64, (sqlite3_context * c, sqlite3_int64 v), (c, v))                          \
+    X(void, result_null, (sqlite3_context * c), (c))                                               \
+    X(void, result_text, (sqlite3_context * c, const char *t, int n, void (*f)(void *)),           \
+      (c, t, n, f))                                                                                \
     X(int, set_authorizer,                                                                         \
       (sqlite3 * db,                                                                               \
        int (*f)(void *, int, const char *, const char *, const char *, const char *), void *ctx),  \
       (db, f, ctx))                                                                                \
     X(int, step, (sqlite3_stmt * s), (s))                                                          \
+    X(sqlite3_int64, value_int64, (sqlite3_value * v), (v))                                        \
+    X(int, value_type, (sqlite3_value * v), (v))                                                   \
     X(int, vfs_register, (sqlite3_vfs * vfs, int chosen), (vfs, chosen))
 
 #define POINTER(result, name, parameters, arguments) result(*name) parameters;

@@ -12,7 +12,7 @@
 
 /* Quoted where RFC 4180 asks for it, where a spreadsheet would take the text for a formula, and
  * where a reader of lines would take it for a mark. */
-static void add_field(struct lpo_str *out, const char *text, size_t len)
+void lpo_writer_add_csv_field(struct lpo_str *out, const char *text, size_t len)
 {
     bool formula = len > 0 && strchr("=+-@\t\r", text[0]);
     bool mark = len > 0 && text[0] == '#';
@@ -39,8 +39,8 @@ static void add_cell(struct lpo_str *out, enum lpo_cell_type type, const struct 
     if (cell->how == LPO_UNKNOWN)
         return;
     if (type == LPO_CELL_TEXT)
-        add_field(out, cell->full ? cell->full : cell->text,
-                  cell->full ? strlen(cell->full) : cell->len);
+        lpo_writer_add_csv_field(out, cell->full ? cell->full : cell->text,
+                                 cell->full ? strlen(cell->full) : cell->len);
     else if (type == LPO_CELL_COUNT || type == LPO_CELL_NS || type == LPO_CELL_FLAG)
         lpo_str_addf(out, "%lld", (long long)cell->whole);
     else if (type == LPO_CELL_BYTES)

@@ -188,6 +188,7 @@ void lpo_writer_cell(const struct lpo_column *column, const struct lpo_doc_cell 
         lpo_str_addc(out, '~');
     switch (column->type) {
     case LPO_CELL_TEXT:
+    case LPO_CELL_LIST:
         lpo_str_addn(out, cell->text, cell->len);
         break;
     case LPO_CELL_COUNT:

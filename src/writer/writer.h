@@ -79,3 +79,5 @@ void lpo_writer_record_json(struct lpo_json_writer *w, const struct lpo_record *
  * out unescaped. */
 void lpo_writer_cell(const struct lpo_column *column, const struct lpo_doc_cell *cell,
                      struct lpo_str *out);
+/* One field of CSV, quoted where it has to be. */
+void lpo_writer_add_csv_field(struct lpo_str *out, const char *text, size_t len);

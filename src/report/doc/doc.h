@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "report/doc/record.h"
+#include "table/table.h"
 #include "util/auto.h"
 #include "util/measure.h"
 #include "util/vec.h"
@@ -35,26 +36,7 @@ struct lpo_arena;
 
 #define LPO_REPORT_SCHEMA "lpo.report/3"
 
-enum lpo_cell_type {
-    LPO_CELL_TEXT,
-    LPO_CELL_COUNT,   /* a whole number of things */
-    LPO_CELL_NS,      /* a duration in integer nanoseconds */
-    LPO_CELL_BYTES,   /* printed with binary prefixes */
-    LPO_CELL_PERCENT, /* 0 … 100 for people; a share of 0 … 1 in JSON and CSV */
-    LPO_CELL_MEASURE, /* a number with the column's unit */
-    LPO_CELL_FLAG,    /* yes or no */
-};
-
 const char *lpo_doc_cell_type_name(enum lpo_cell_type type); /* "text", "count", "ns", … */
-
-struct lpo_column {
-    const char *key;   /* field name in JSON and CSV: lower case, digits, '_' */
-    const char *title; /* for people */
-    enum lpo_cell_type type;
-    const char *unit; /* LPO_CELL_MEASURE: "FLOP/s"; else NULL */
-    unsigned minor;   /* above 0: left out for people where the table is too wide, highest first */
-    unsigned width;   /* TEXT: characters below which minor columns are left out; 0: 28 */
-};
 
 struct lpo_doc_cell {
     const char *text; /* LPO_CELL_TEXT; NUL-terminated */
