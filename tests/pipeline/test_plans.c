@@ -118,10 +118,10 @@ static const struct plan_case {
            "{mode: all}}}\n",
       { "--nvtx" },
       "--filter-mode" },
-    { "ncu: region mode that knows no region plans nothing",
+    { "ncu: region mode that knows no region plans nothing, and says so",
       BASE "pipeline: {ncu: {enable: true, regions: {enable: true}}}\n",
-      { "" },
-      "#" },
+      { "# ncu: skipped:", "pipeline.ncu.regions.include" },
+      "# ncu: ncu" },
     { "ncu: one capture for each region that is named",
       BASE "pipeline: {ncu: {enable: true, regions: {enable: true, capture: separate, include: "
            "['a*', decode]}}}\n",
@@ -277,8 +277,8 @@ static const struct plan_case {
     { "light mode leaves the dear stages out",
       "run: {mode: light}\nworkload: {kind: command, argv: [/bin/true]}\n"
       "pipeline: {direct_inference: {enable: true}, nsys: {enable: true}}\n",
-      { "# direct_inference" },
-      "nsys" },
+      { "# direct_inference", "# nsys: skipped:", "run.mode=light" },
+      "nsys profile" },
     { "order of the stages",
       BASE "pipeline: {nsys: {enable: true}, native: {enable: true, library: /bin/sh}, "
            "direct_inference: {enable: true}}\n",
@@ -291,7 +291,10 @@ static const struct plan_case {
       { "# direct_inference", "--max-new-tokens 16", "--predictions", "# native",
         "--max-new-tokens 4" },
       NULL },
-    { "nothing enabled plans nothing", BASE "pipeline: {nsys: {enable: false}}\n", { "" }, "#" },
+    { "nothing enabled plans nothing, and says what to set",
+      BASE "pipeline: {nsys: {enable: false}}\n",
+      { "# no stage is enabled", "pipeline.native.enable=true" },
+      "cd /call" },
 };
 
 static void check(void **state)

@@ -39,7 +39,7 @@ static const struct plan_case {
     { "toy: settings become flags",
       "run: {device: cpu, repeats: 2, warmup: 0}\nmodel: {layers: 3, seed: 7}\n"
       "infer: {max_new_tokens: 16, temperature: 0.5}\nworkload: {kind: toy, program: /bin/toy}",
-      .want = { "/bin/toy --layers 3", "--seed 7", "--max-new-tokens 16 --repeats 2",
+      .want = { "/bin/toy --layers 3", "--seed 7", "--max-new-tokens 16 --warmup 0 --repeats 2",
                 "--temperature 0.5", "--metrics /out/metrics.json" },
       .not_there = "--predictions" },
     { "toy: predictions where they are asked for",
