@@ -432,6 +432,9 @@ static uint32_t *join_launches(const struct lpo_trace *t, size_t source)
     uint32_t *launch = lpo_xmalloc((t->launches.len + 1) * sizeof *launch);
     struct stack stack = { 0 };
 
+    /* of a launch whose thread is not known nothing is known to be around it */
+    for (size_t i = 0; i < t->launches.len; i++)
+        launch[i] = LPO_NONE;
     for (uint32_t i = 0; i < t->threads.len; i++)
         join_thread(t, &sources[source], rows_of(t, i, source), rows_of(t, i, LAUNCHES), &stack,
                     launch);
@@ -528,10 +531,15 @@ bool lpo_host_holding(const struct lpo_trace *t, uint32_t thread, int64_t start_
 bool lpo_host_around(const struct lpo_trace *t, uint32_t launch, unsigned kinds,
                      struct lpo_slice *out)
 {
-    const struct lpo_launch *l = &t->launches.at[launch];
-    struct wanted w = { l->start_ns, l->end_ns, false, SOURCES };
+    const struct lpo_launch *l;
+    struct wanted w = { .source = SOURCES };
     bool found = false;
 
+    if (launch == LPO_NONE)
+        return false;
+    l = &t->launches.at[launch];
+    w.start_ns = l->start_ns;
+    w.end_ns = l->end_ns;
     for (size_t i = 0; i < SLICES; i++) {
         struct lpo_slice s;
 

@@ -65,7 +65,8 @@ int64_t lpo_host_range_end(const struct lpo_trace *t, const struct lpo_range *r)
 int64_t lpo_host_process_end(const struct lpo_trace *t, uint16_t process);
 
 /* The innermost slice of `kinds` that contains the moment, that contains the stretch, that contains
- * the launch, that contains another slice. False: there is none. `thread` may be LPO_NONE. */
+ * the launch, that contains another slice. False: there is none. `thread` and `launch` may be
+ * LPO_NONE. */
 bool lpo_host_at(const struct lpo_trace *t, uint32_t thread, int64_t ns, unsigned kinds,
                  struct lpo_slice *out);
 bool lpo_host_holding(const struct lpo_trace *t, uint32_t thread, int64_t start_ns, int64_t end_ns,

@@ -137,7 +137,7 @@ class RunWords(LpoCase):
         done = self.lpo("run", "-q", "-m", "infer.max_new_tokens=4,6", "run.repeats=1", "--only", "direct_inference", "-o", "all")
         self.assertEqual(done.returncode, 0, done.stderr)
         table = done.stdout[done.stdout.index("jobs of the sweep"):].splitlines()
-        self.assertRegex(table[2], r"^Job +State +Duration +Workload +Tokens/s +GPU time +Swept")
+        self.assertRegex(table[2], r"^Job +State +Duration +Workload +Tokens/s +Swept")
         for num, tokens in ((0, 4), (1, 6)):
             self.assertRegex(table[3 + num], rf"^ *{num} +done .*  infer\.max_new_tokens={tokens}$")
         bad = self.lpo("run", "-q", "-m", "run.repeats=1,2", "-o", "bad", "--", "./none")

@@ -234,6 +234,9 @@ static void random_slices(void **state)
 
             add_item(t, kinds[below(8)], "x", start, start + below(12), below(2), false);
         }
+        for (uint32_t i = 0; i < t->launches.len; i++) /* whose rows name several threads */
+            if (!below(8))
+                t->launches.at[i].thread = LPO_NONE;
         for (int q = 0; q < 40; q++) {
             int64_t start = below(34), end = start + below(6);
             unsigned mask = masks[below(6)];
@@ -246,9 +249,11 @@ static void random_slices(void **state)
             assert_int_equal(lpo_host_at(t, thread, start, mask, &got), found);
             assert_true(!found || (got.row == want.row && got.kind == want.kind));
         }
+        assert_false(lpo_host_around(t, LPO_NONE, ALL, &got));
         for (uint32_t i = 0; i < t->launches.len; i++) {
             const struct lpo_launch *l = &t->launches.at[i];
-            bool found = look_at_all(t, l->thread, l->start_ns, l->end_ns, ALL, false, &want);
+            bool found = l->thread != LPO_NONE &&
+                         look_at_all(t, l->thread, l->start_ns, l->end_ns, ALL, false, &want);
 
             assert_int_equal(lpo_host_around(t, i, ALL, &got), found);
             assert_true(!found || (got.row == want.row && got.kind == want.kind));
