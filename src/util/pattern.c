@@ -9,6 +9,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
+#include "util/xmalloc.h"
 
 /* Enough for any sane name; a pattern that explodes stops after a fraction of a millisecond. */
 enum { MATCH_LIMIT = 100000, DEPTH_LIMIT = 2000, LONGEST_PATTERN = 4096 };
@@ -88,6 +89,8 @@ static int compile(struct lpo_pattern *p, const char *re, size_t len, size_t shi
     char why[160];
 
     p->code = pcre2_compile((PCRE2_SPTR)re, len, PCRE2_DOTALL, &code, &at, NULL);
+    if (!p->code && code == PCRE2_ERROR_HEAP_FAILED)
+        lpo_xmalloc_failed(len);
     if (!p->code) {
         pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
         return lpo_fail(err, LPO_E_CONFIG, "pattern '%s': %s at character %zu", p->text, why,
@@ -97,7 +100,7 @@ static int compile(struct lpo_pattern *p, const char *re, size_t len, size_t shi
     p->data = pcre2_match_data_create(1, NULL);
     p->limits = pcre2_match_context_create(NULL);
     if (!p->data || !p->limits)
-        return lpo_fail(err, LPO_E_LIMIT, "pattern '%s': out of memory", p->text);
+        lpo_xmalloc_failed(0);
     pcre2_set_match_limit(p->limits, MATCH_LIMIT);
     pcre2_set_depth_limit(p->limits, DEPTH_LIMIT);
     return 0;

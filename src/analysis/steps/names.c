@@ -62,7 +62,7 @@ static int family_of(const char *value, enum lpo_step_kind *kind)
             return (int)i;
     if (ours.families.len == LPO_STEP_FAMILIES)
         abort();
-    lpo_vec_push(&ours.families, strndup(value, len));
+    lpo_vec_push(&ours.families, memcpy(lpo_xcalloc(len + 1, 1), value, len));
     return (int)ours.families.len - 1;
 }
 

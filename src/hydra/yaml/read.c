@@ -9,6 +9,7 @@
 #include "util/err.h"
 #include "util/map.h"
 #include "util/str.h"
+#include "util/xmalloc.h"
 
 /* Tabs
  *
@@ -120,6 +121,8 @@ static int parse_error(const struct reading *r)
     const yaml_parser_t *p = &r->parser;
     const char *problem = p->problem ? p->problem : "not YAML";
 
+    if (p->error == YAML_MEMORY_ERROR)
+        lpo_xmalloc_failed(0); /* it does not say how much it asked for */
     if (p->error == YAML_READER_ERROR)
         return lpo_fail(r->err, LPO_E_FORMAT, "%s: byte %zu: %s (#x%02X)", r->file,
                         p->problem_offset, problem, (unsigned)p->problem_value);
@@ -322,7 +325,7 @@ int lpo_yaml_tree_read(struct lpo_arena *a, const char *text, size_t len, const 
 
     *out = NULL;
     if (!yaml_parser_initialize(&r.parser))
-        return lpo_fail(err, LPO_E_LIMIT, "%s: no memory for the YAML parser", file);
+        lpo_xmalloc_failed(sizeof r.parser);
     /* with a fixed encoding libyaml does not look for the mark; PyYAML drops it */
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
         text += 3; /* a byte order mark */
