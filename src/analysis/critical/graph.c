@@ -147,6 +147,23 @@ static bool waits_for_copy(const struct lpo_gpu_op *w, struct critical_span c)
     return w->end_ns <= c.end_ns && call_ns >= LPO_CRITICAL_UNEXPLAINED_NS;
 }
 
+/* The rest of an operator: it waited where what it launched ended in the later half of it. Else it
+ * is a moment, and the host's. */
+static void check_rests(struct critical_graph *g)
+{
+    for (uint32_t i = 0; i < g->calls.len; i++) {
+        struct critical_span c = lpo_critical_times(g, i);
+        uint32_t row = g->calls.at[i].row, op = g->calls.at[i].waits;
+
+        if (row & CRITICAL_ONLY_WAITS || !(row & CRITICAL_MARK) ||
+            (op != LPO_NONE && g->ops.at[op].call == g->calls.at[i].before &&
+             2 * lpo_critical_gpu_op(g, op)->end_ns >= c.start_ns + c.end_ns))
+            continue;
+        g->marks.at[row & ~CRITICAL_MARK].start_ns = c.end_ns;
+        g->calls.at[i].waits = LPO_NONE;
+    }
+}
+
 static void find_waits(struct critical_graph *g)
 {
     for (uint32_t i = 0; i < g->ops.len; i++) {
@@ -165,6 +182,7 @@ static void find_waits(struct critical_graph *g)
     for (uint32_t i = 0; i < g->calls.len; i++)
         if (lpo_critical_launch(g, i) == LPO_NONE)
             g->calls.at[i].waits = ended_in(g, lpo_critical_times(g, i));
+    check_rests(g);
 }
 
 static int by_value(const void *a, const void *b)

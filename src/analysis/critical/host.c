@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/critical/private.h"
+#include "trace/host.h"
 #include "util/search.h"
 
 /* A thread without calls and operators for so long may have handed over to another one. */
@@ -34,9 +35,10 @@ bool lpo_critical_waits(const char *name)
     return strstr(name, "Synchronize") != NULL;
 }
 
-static void add_mark(struct critical_graph *g, uint32_t thread, int64_t ns, uint32_t last)
+static void add_mark(struct critical_graph *g, uint32_t thread, int64_t start_ns, int64_t end_ns,
+                     uint32_t last)
 {
-    lpo_vec_push(&g->marks, (struct critical_mark){ ns, thread });
+    lpo_vec_push(&g->marks, (struct critical_mark){ start_ns, end_ns, thread });
     lpo_vec_push(&g->calls,
                  (struct critical_call){ .row = CRITICAL_MARK | (uint32_t)(g->marks.len - 1),
                                          .before = last,
@@ -46,6 +48,37 @@ static void add_mark(struct critical_graph *g, uint32_t thread, int64_t ns, uint
 static bool is_inside(const struct critical_window *w, int64_t ns)
 {
     return !w->wall_ns || (ns >= w->start_ns && ns < w->start_ns + w->wall_ns);
+}
+
+static bool begins_in(const struct lpo_trace *t, uint32_t thread, enum lpo_host_kind kind,
+                      int64_t start_ns, int64_t end_ns)
+{
+    struct lpo_host_rows rows = lpo_host_rows(t, thread, kind);
+    size_t low = 0, high = rows.len;
+
+    lpo_search(low, high, mid, lpo_host_slice(t, kind, rows.at[mid]).start_ns < start_ns);
+    return low < rows.len && lpo_host_slice(t, kind, rows.at[low]).start_ns < end_ns;
+}
+
+/* An operator that goes on for long after its last launch, with nothing recorded in it, may wait
+ * for what it launched: graph.c looks whether that ended meanwhile. */
+static void add_rest(struct critical_graph *g, uint32_t thread, size_t first, int64_t until_ns)
+{
+    uint32_t last = (uint32_t)g->calls.len - 1, launch;
+    struct critical_span c;
+    struct lpo_slice op;
+
+    if (g->calls.len == first)
+        return;
+    c = lpo_critical_times(g, last);
+    launch = lpo_critical_launch(g, last);
+    if (until_ns - c.end_ns < rest_ns || launch == LPO_NONE ||
+        !lpo_host_around(g->t, launch, LPO_HOST_OP, &op) || op.end_ns > until_ns ||
+        op.end_ns - c.end_ns < rest_ns ||
+        begins_in(g->t, thread, LPO_HOST_OP, c.end_ns, op.end_ns) ||
+        begins_in(g->t, thread, LPO_HOST_CALL, c.end_ns, op.end_ns))
+        return;
+    add_mark(g, thread, c.end_ns, op.end_ns, last);
 }
 
 /* One thread: its launches and its calls that wait, in order of time. A call inside another one (of
@@ -62,14 +95,16 @@ static void add_thread(struct critical_graph *g, const struct critical_input *in
     while (l < l_end || w < w_end) {
         bool launch =
             w == w_end || (l < l_end && t->launches.at[*l].start_ns <= t->calls.at[*w].start_ns);
-        uint32_t last = g->calls.len > first ? (uint32_t)g->calls.len - 1 : LPO_NONE;
-        uint32_t row = launch ? *l++ : CRITICAL_ONLY_WAITS | *w++;
+        uint32_t row = launch ? *l++ : CRITICAL_ONLY_WAITS | *w++, last;
+        int64_t ns = launch ? t->launches.at[row].start_ns
+                            : t->calls.at[row & ~CRITICAL_ONLY_WAITS].start_ns;
 
-        if (!is_inside(&in->window, launch ? t->launches.at[row].start_ns
-                                           : t->calls.at[row & ~CRITICAL_ONLY_WAITS].start_ns))
+        if (!is_inside(&in->window, ns))
             continue;
+        add_rest(g, thread, first, ns);
+        last = g->calls.len > first ? (uint32_t)g->calls.len - 1 : LPO_NONE;
         if (in->window.wall_ns && last == LPO_NONE) {
-            add_mark(g, thread, in->window.start_ns, LPO_NONE);
+            add_mark(g, thread, in->window.start_ns, in->window.start_ns, LPO_NONE);
             last = (uint32_t)first;
         }
         if (last != LPO_NONE && !launch &&
@@ -79,10 +114,13 @@ static void add_thread(struct critical_graph *g, const struct critical_input *in
                      (struct critical_call){ .row = row, .before = last, .waits = LPO_NONE });
     }
     if (in->window.wall_ns && g->calls.len > first) {
-        uint32_t last = (uint32_t)g->calls.len - 1;
+        int64_t end_ns = in->window.end_ns[thread];
+        uint32_t last;
 
-        if (in->window.end_ns[thread] > lpo_critical_times(g, last).end_ns)
-            add_mark(g, thread, in->window.end_ns[thread], last);
+        add_rest(g, thread, first, end_ns);
+        last = (uint32_t)g->calls.len - 1;
+        if (end_ns > lpo_critical_times(g, last).end_ns)
+            add_mark(g, thread, end_ns, end_ns, last);
     }
 }
 

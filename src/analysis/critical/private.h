@@ -23,12 +23,12 @@ struct critical_call {
 };
 
 #define CRITICAL_ONLY_WAITS (1u << 31)
-#define CRITICAL_MARK       (1u << 30) /* neither: a moment of a thread, row of the graph's marks */
+#define CRITICAL_MARK       (1u << 30) /* neither: a stretch of a thread, row of the graph's marks */
 
 /* Begin or end of the window on a thread, so that the host before its first call and after its last
- * one are in the graph. */
+ * one are in the graph; or the rest of an operator that waits in no call that was recorded. */
 struct critical_mark {
-    int64_t ns;
+    int64_t start_ns, end_ns;
     uint32_t thread;
 };
 
@@ -70,11 +70,10 @@ static inline struct critical_span lpo_critical_times(const struct critical_grap
     uint32_t row = g->calls.at[call].row;
 
     if ((row & (CRITICAL_MARK | CRITICAL_ONLY_WAITS)) == CRITICAL_MARK) {
-        int64_t ns = g->marks.at[row & ~CRITICAL_MARK].ns;
+        const struct critical_mark *m = &g->marks.at[row & ~CRITICAL_MARK];
 
-        return (struct critical_span){ ns, ns };
+        return (struct critical_span){ m->start_ns, m->end_ns };
     }
-
     if (row & CRITICAL_ONLY_WAITS) {
         const struct lpo_api_call *c = &g->t->calls.at[row & ~CRITICAL_ONLY_WAITS];
 

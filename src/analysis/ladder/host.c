@@ -73,9 +73,9 @@ static const struct {
 enum { NO_KIND = LPO_RUNG_KINDS };
 
 /* What a profiler itself adds to a thread for each slice that it records there: a Python frame with
- * its two events, an operator with its shapes, a range around an operator with its shapes as text.
- * docs/findings.md has where the figures are from. */
-enum { FRAME_COST_NS = 500, OPERATOR_COST_NS = 700, RANGE_COST_NS = 3500 };
+ * its two events, an operator with its shapes. docs/findings.md has where the figures are from. A
+ * range around an operator, with its shapes as text, costs what the trace shows: range_cost(). */
+enum { FRAME_COST_NS = 500, OPERATOR_COST_NS = 700 };
 
 struct context {
     uint32_t parent, name, kind;
@@ -90,19 +90,27 @@ struct context {
 
 struct piece;
 
+/* What was counted of a candidate: of all its contexts. */
+struct sum {
+    int64_t ns, most_ns;
+    uint64_t visits;
+    uint32_t step, steps;
+};
+
 struct host {
     struct ladder_work *w;
     LPO_VEC(struct context) all; /* row 0: in nothing */
     struct lpo_map_pair rows;
     uint8_t *kind_of; /* per name: 1 + kind, by slices of any kind; 0: not looked up */
     bool *is_step;    /* per name: 1: a step, which is no context of its own */
-    int64_t long_ns;
+    int64_t long_ns, range_cost_ns;
     void (*each)(struct host *h, const struct piece *p);
     bool counted;                              /* contexts were counted in the first pass */
     uint32_t launch, first, compile, profiler; /* candidates */
     int64_t launch_ns, first_ns, compile_ns;
     int64_t gpu_begins_ns; /* the first launch returns; without steps what is before comes once */
     const struct lpo_phases *phases;
+    struct sum sums[CRITICAL_EXPERIMENTS];
 };
 
 static int known_kind(const struct host *h, uint32_t name, unsigned slice)
@@ -170,14 +178,16 @@ struct sweep {
     int64_t cost_ns; /* of slices that were opened since the last piece */
 };
 
-static int64_t cost_of(const struct lpo_trace *t, const struct lpo_slice *s)
+static int64_t cost_of(const struct host *h, const struct lpo_slice *s)
 {
+    const struct lpo_trace *t = h->w->t;
+
     if (s->kind & (LPO_HOST_PYTHON | LPO_HOST_MODULE))
         return FRAME_COST_NS;
     if (s->kind == LPO_HOST_OP && t->python.len)
         return OPERATOR_COST_NS;
     return s->kind == LPO_HOST_RANGE && strstr(lpo_trace_text(t, s->name), "op_id =")
-               ? RANGE_COST_NS
+               ? h->range_cost_ns
                : 0;
 }
 
@@ -202,7 +212,7 @@ static void open_until(struct sweep *s, int64_t ns)
             }
             lpo_vec_push(&s->stack, (struct frame){ s->next.end_ns, context });
         }
-        s->cost_ns += cost_of(s->h->w->t, &s->next);
+        s->cost_ns += cost_of(s->h, &s->next);
         s->any_next = lpo_host_next(&s->walk, &s->next);
     }
     while (s->stack.len && s->stack.at[s->stack.len - 1].end_ns <= ns)
@@ -216,12 +226,27 @@ struct piece {
     int64_t start_ns, ns, path_ns, cost_ns;
 };
 
+static bool is_mark(const struct ladder_work *w, uint32_t call)
+{
+    uint32_t row = w->g.calls.at[call].row;
+
+    return !(row & CRITICAL_ONLY_WAITS) && row & CRITICAL_MARK;
+}
+
+/* The rest of an operator that waits in no call that was recorded. */
+static bool is_rest(const struct ladder_work *w, uint32_t call)
+{
+    return is_mark(w, call) && w->g.calls.at[call].waits != LPO_NONE;
+}
+
 /* The end of the window on a thread: what is before it launches nothing. */
 static bool is_end(const struct host *h, uint32_t call)
 {
-    uint32_t row = h->w->g.calls.at[call].row;
+    const struct critical_graph *g = &h->w->g;
 
-    return !(row & CRITICAL_ONLY_WAITS) && row & CRITICAL_MARK;
+    return is_mark(h->w, call) && !is_rest(h->w, call) &&
+           (call + 1 == g->calls.len ||
+            lpo_critical_thread(g, call + 1) != lpo_critical_thread(g, call));
 }
 
 static bool is_framework(const char *name)
@@ -296,6 +321,17 @@ static uint32_t candidate_of(const struct host *h, uint32_t context)
     }
 }
 
+static void count_step(struct host *h, uint32_t candidate, const struct piece *p)
+{
+    struct sum *s = &h->sums[candidate];
+    uint32_t step = h->w->steps ? lpo_ladder_step_at(h->w, p->start_ns) : LPO_NONE;
+
+    if (p->path_ns <= 0 || (s->steps && step == s->step))
+        return;
+    s->step = step;
+    s->steps++;
+}
+
 static void emit_piece(struct host *h, const struct piece *p)
 {
     uint32_t candidate = candidate_of(h, p->context), *at;
@@ -320,6 +356,7 @@ static void emit_piece(struct host *h, const struct piece *p)
     }
     if (candidate == LPO_NONE)
         return;
+    count_step(h, candidate, p);
     lpo_critical_replay_edit(&h->w->replay, p->in_call ? CRITICAL_EDIT_CALL : CRITICAL_EDIT_HOST,
                              p->call, candidate, ns);
     if (candidate != h->launch && p->in_call && lpo_critical_launch(&h->w->g, p->call) == LPO_NONE)
@@ -398,14 +435,41 @@ static void sweep_all(struct host *h)
     lpo_vec_free(&s.stack);
 }
 
-/* --- which contexts are worth an experiment --- */
-
 static int by_value(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
     return (x > y) - (x < y);
 }
+
+/* From the start of a range around an operator to the start of the first one in it hardly more is
+ * done than writing that one's text: a quarter of them take less than this. */
+static int64_t range_cost(const struct lpo_trace *t)
+{
+    LPO_VEC(int64_t) ns = { 0 };
+    int64_t out;
+
+    for (uint32_t thread = 0; thread < t->threads.len; thread++) {
+        struct lpo_host_rows rows = lpo_host_rows(t, thread, LPO_HOST_RANGE);
+        size_t every = rows.len / SAMPLES + 1;
+
+        for (size_t i = 0; i + 1 < rows.len; i += every) {
+            struct lpo_slice a = lpo_host_slice(t, LPO_HOST_RANGE, rows.at[i]);
+            struct lpo_slice b = lpo_host_slice(t, LPO_HOST_RANGE, rows.at[i + 1]);
+
+            if (b.start_ns < a.end_ns && strstr(lpo_trace_text(t, a.name), "op_id =") &&
+                strstr(lpo_trace_text(t, b.name), "op_id ="))
+                lpo_vec_push(&ns, b.start_ns - a.start_ns);
+        }
+    }
+    if (ns.len)
+        qsort(ns.at, ns.len, sizeof *ns.at, by_value);
+    out = ns.len ? ns.at[ns.len / 4] : 0;
+    lpo_vec_free(&ns);
+    return out;
+}
+
+/* --- which contexts are worth an experiment --- */
 
 /* From how long on a stretch without a launch is more than the price of a launch. */
 static int64_t find_long(const struct critical_graph *g)
@@ -484,15 +548,12 @@ static enum lpo_rung_kind kind_of(const struct host *h, const struct context *c)
 static void describe(const struct host *h, const struct family *f, uint32_t at, struct lpo_rung *r)
 {
     const struct context *c = &h->all.at[at];
-    uint64_t steps = h->w->out->window.steps;
 
     r->name = c->name;
     r->code = code_of(h, f, at);
-    lpo_ladder_fact(r, LPO_FACT_HOST_TIME, c->name, (double)c->all_ns, (double)c->visits,
-                    (double)c->most_ns);
-    if (steps > 1 && c->steps)
-        lpo_ladder_fact(r, LPO_FACT_STEPS, LPO_NONE, c->steps, (double)steps,
-                        (double)c->all_ns / c->steps);
+    lpo_ladder_fact(r, LPO_FACT_HOST_TIME, c->name, 0, 0, 0); /* add_sums() */
+    if (h->w->out->window.steps > 1)
+        lpo_ladder_fact(r, LPO_FACT_STEPS, LPO_NONE, 0, 0, 0);
     for (uint32_t in = main_child(h, f, at, false); in != LPO_NONE;
          in = main_child(h, f, in, false)) {
         uint32_t below = main_child(h, f, in, false);
@@ -504,6 +565,17 @@ static void describe(const struct host *h, const struct family *f, uint32_t at, 
         lpo_ladder_fact(r, LPO_FACT_INSIDE, h->all.at[in].name, (double)h->all.at[in].all_ns, 0, 0);
         break;
     }
+}
+
+static void add_context(struct host *h, const struct context *c)
+{
+    struct sum *s = c->candidate == LPO_NONE ? NULL : &h->sums[c->candidate];
+
+    if (!s)
+        return;
+    s->ns += c->all_ns;
+    s->visits += c->visits;
+    s->most_ns = c->most_ns > s->most_ns ? c->most_ns : s->most_ns;
 }
 
 /* Contexts of one kind and name are one experiment; of compilation, first calls and the allocator
@@ -524,11 +596,13 @@ static void make_candidate(struct host *h, const struct family *f, uint32_t at)
         if (x->rung.kind == kind && (all || x->rung.name == c->name)) {
             c->candidate = i;
             x->bound_ns += c->all_ns;
+            add_context(h, c);
             return;
         }
     }
     describe(h, f, at, &rung);
     c->candidate = lpo_ladder_add(h->w, rung, c->all_ns);
+    add_context(h, c);
 }
 
 /* Work of one name may be spread over many contexts; a small one is taken where its kind is known.
@@ -662,6 +736,29 @@ static void find_begin(struct host *h)
         h->gpu_begins_ns = lpo_critical_times(&h->w->g, first).end_ns;
 }
 
+/* What stands in the evidence of all contexts of a candidate. */
+static void add_sums(struct host *h)
+{
+    for (size_t i = 0; i < h->w->candidates.len; i++) {
+        struct lpo_rung *r = &h->w->candidates.at[i].rung;
+        const struct sum *s = &h->sums[i];
+
+        for (size_t k = 0; k < r->nevidence; k++) {
+            struct lpo_evidence *e = &r->evidence[k];
+
+            if (e->fact == LPO_FACT_HOST_TIME) {
+                e->value[0] = (double)s->ns;
+                e->value[1] = (double)s->visits;
+                e->value[2] = (double)s->most_ns;
+            } else if (e->fact == LPO_FACT_STEPS) {
+                e->value[0] = s->steps;
+                e->value[1] = (double)h->w->out->window.steps;
+                e->value[2] = (double)s->ns / (s->steps ? s->steps : 1);
+            }
+        }
+    }
+}
+
 void lpo_ladder_host(struct ladder_work *w)
 {
     struct host h = { .w = w,
@@ -683,6 +780,7 @@ void lpo_ladder_host(struct ladder_work *w)
             w, (struct lpo_rung){ .kind = LPO_RUNG_KINDS, .name = LPO_NONE, .code = LPO_NONE },
             w->out->window.wall_ns);
     h.long_ns = find_long(&w->g);
+    h.range_cost_ns = h.profiler == LPO_NONE ? 0 : range_cost(w->t);
     find_begin(&h);
     sweep_all(&h);
     pick_all(&h);
@@ -695,6 +793,7 @@ void lpo_ladder_host(struct ladder_work *w)
     h.each = emit_piece;
     if (w->candidates.len)
         sweep_all(&h);
+    add_sums(&h);
     lpo_vec_free(&h.all);
     lpo_map_pair_free(&h.rows);
 }
@@ -804,7 +903,8 @@ void lpo_ladder_waits(struct ladder_work *w)
             struct critical_span c = lpo_critical_times(&w->g, i);
             struct wait_group *x;
 
-            if (w->g.calls.at[i].waits == LPO_NONE || c.start_ns > last_ns)
+            /* what an operator waits for without a call can only be guessed */
+            if (w->g.calls.at[i].waits == LPO_NONE || c.start_ns > last_ns || is_rest(w, i))
                 continue;
             x = group_of(&f, i);
             if (pass == 0) {

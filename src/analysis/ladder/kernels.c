@@ -259,6 +259,7 @@ void lpo_ladder_fusion(struct ladder_work *w)
     }
     r = lpo_ladder_add_ops(w, LPO_RUNG_FUSE, less);
     if (r) {
+        r->basis = LPO_BASIS_ESTIMATED;
         lpo_ladder_fact(r, LPO_FACT_RUNS, LPO_NONE, (double)runs, (double)kernels, (double)ns);
         describe(w, r, in);
     }
@@ -266,6 +267,10 @@ void lpo_ladder_fusion(struct ladder_work *w)
 }
 
 /* --- products without tensor cores --- */
+
+/* How many times faster products on tensor cores are, where the trace has none: a cautious guess,
+ * as the layers around them are rarely large enough for the whole ratio. */
+static const double usual_gain = 2.5;
 
 static bool is_product(const struct ladder_work *w, uint32_t op)
 {
@@ -310,69 +315,116 @@ static bool gpu_has_them(const struct ladder_work *w)
     return d && d->cc_major >= 7;
 }
 
-/* FLOPs of the operator around a launch, when this kernel is its only product; 0: not known. */
-static double flops_of(const struct ladder_work *w, uint32_t op)
+/* A matrix product: what the operator around it computes in one call, and how fast. */
+struct product {
+    double flops, ns; /* flops 0: not known */
+    uint32_t op;      /* name of the operator; LPO_NONE */
+};
+
+/* The innermost operator around the launch whose need is known: this kernel is its product. */
+static struct product read_product(const struct ladder_work *w, uint32_t op)
 {
+    struct product p = { 0, (double)lpo_ladder_op_ns(w, op), LPO_NONE };
     uint32_t launch = lpo_critical_gpu_op(&w->g, op)->launch;
-    struct lpo_operator_cost cost;
     struct lpo_slice s, outer;
-    int up = 0;
 
     if (launch == LPO_NONE || !lpo_host_around(w->t, launch, LPO_HOST_OP, &s))
-        return 0;
-    for (;; s = outer) {
-        cost = lpo_operators_cost(w->t, &w->t->ops.at[s.row], w->a->rules, NULL);
-        if (cost.flops > 0 || ++up > 4 || !lpo_host_parent(w->t, &s, LPO_HOST_OP, &outer))
+        return p;
+    for (int up = 0; up < 5; up++, s = outer) {
+        double flops =
+            lpo_operators_cost(w->t, &w->t->ops.at[s.row], w->a->rules, NULL).flops;
+
+        if (flops > 0)
+            return (struct product){ flops, p.ns, s.name };
+        if (!lpo_host_parent(w->t, &s, LPO_HOST_OP, &outer))
             break;
     }
-    return cost.flops > 0 ? cost.flops : 0;
+    return p;
 }
 
-/* How many times faster products on tensor cores are: by what they reach in this trace, else a
- * cautious guess, as the layers around them are rarely large enough for the whole ratio. */
-static double tensor_gain(const struct ladder_work *w, double rate, bool *seen)
+/* Products on tensor cores: those of one operator and about one size are one row. */
+struct products {
+    LPO_VEC(struct product) rows; /* flops and ns of all of them */
+    LPO_VEC(int) size;            /* power of two of the FLOPs of one */
+    struct lpo_map_pair by_size;
+};
+
+static void add_product(struct products *all, const struct product *p)
 {
-    double flops = 0, ns = 0;
+    int size = ilogb(p->flops);
+    bool fresh;
+    uint32_t row = lpo_map_pair_put(&all->by_size, p->op, (uint64_t)size, &fresh);
 
-    for (uint32_t i = 0; i < w->g.ops.len; i++) {
-        double f;
-
-        if (!is_product(w, i) || !has_tensor_cores(name_of(w, i)) || !(f = flops_of(w, i)))
-            continue;
-        flops += f;
-        ns += (double)lpo_ladder_op_ns(w, i);
+    if (fresh) {
+        lpo_vec_push(&all->rows, (struct product){ .op = p->op });
+        lpo_vec_push(&all->size, size);
     }
-    *seen = ns > 0 && rate > 0 && flops / ns > rate;
-    return *seen ? flops / ns / rate : 2.5;
+    all->rows.at[row].flops += p->flops;
+    all->rows.at[row].ns += p->ns;
+}
+
+/* FLOPs a nanosecond that products on tensor cores reach in this trace: those of the same operator
+ * and of about the same size, else any of that size, else all; 0: there is none. */
+static double tensor_rate(const struct products *all, const struct product *p)
+{
+    for (int any = 0; any < 3; any++) {
+        double flops = 0, ns = 0;
+
+        for (size_t i = 0; i < all->rows.len; i++)
+            if ((any >= 1 || all->rows.at[i].op == p->op) &&
+                (any >= 2 || abs(all->size.at[i] - ilogb(p->flops)) <= 1)) {
+                flops += all->rows.at[i].flops;
+                ns += all->rows.at[i].ns;
+            }
+        if (ns > 0)
+            return flops / ns;
+    }
+    return 0;
 }
 
 void lpo_ladder_products(struct ladder_work *w)
 {
     int64_t *less = lpo_ladder_wants(w);
-    bool *in = lpo_xcalloc(w->g.ops.len + 1, sizeof *in), seen = false;
-    double flops = 0, ns = 0, gain;
+    bool *in = lpo_xcalloc(w->g.ops.len + 1, sizeof *in);
+    double flops = 0, known_ns = 0, ns = 0, fast_ns = 0;
+    struct products fast = { 0 };
+    bool seen = false;
     struct lpo_rung *r;
 
-    for (uint32_t i = 0; gpu_has_them(w) && i < w->g.ops.len; i++) {
-        double f;
+    for (uint32_t i = 0; gpu_has_them(w) && i < w->g.ops.len; i++)
+        if (is_product(w, i) && !(in[i] = has_no_tensor_cores(name_of(w, i))) &&
+            has_tensor_cores(name_of(w, i))) {
+            struct product p = read_product(w, i);
 
-        if (!is_product(w, i) || !has_no_tensor_cores(name_of(w, i)))
+            if (p.flops > 0)
+                add_product(&fast, &p);
+        }
+    for (uint32_t i = 0; i < w->g.ops.len; i++) {
+        struct product p;
+        double rate, own;
+
+        if (!in[i])
             continue;
-        in[i] = true;
-        f = flops_of(w, i);
-        flops += f;
-        ns += f > 0 ? (double)lpo_ladder_op_ns(w, i) : 0;
+        p = read_product(w, i);
+        rate = p.flops > 0 ? tensor_rate(&fast, &p) : 0;
+        seen |= rate * p.ns > p.flops;
+        own = rate * p.ns > p.flops ? p.flops / rate : p.ns / usual_gain;
+        less[i] = (int64_t)(p.ns - own);
+        flops += p.flops;
+        known_ns += p.flops > 0 ? p.ns : 0;
+        ns += p.ns;
+        fast_ns += own;
     }
-    gain = tensor_gain(w, ns > 0 ? flops / ns : 0, &seen);
-    for (uint32_t i = 0; i < w->g.ops.len; i++)
-        less[i] = in[i] ? (int64_t)((double)lpo_ladder_op_ns(w, i) * (1 - 1 / gain)) : 0;
     r = lpo_ladder_add_ops(w, LPO_RUNG_FP32, less);
     if (r) {
         r->basis = seen ? LPO_BASIS_SIMULATED : LPO_BASIS_ESTIMATED;
         describe(w, r, in);
-        lpo_ladder_fact(r, LPO_FACT_FP32, LPO_NONE, ns > 0 ? flops / ns * 1e9 : 0,
-                        w->hw ? w->hw->flops[LPO_FP16] : 0, gain);
+        lpo_ladder_fact(r, LPO_FACT_FP32, LPO_NONE, known_ns > 0 ? flops / known_ns * 1e9 : 0,
+                        w->hw ? w->hw->flops[LPO_FP16] : 0, ns / fast_ns);
     }
+    lpo_vec_free(&fast.rows);
+    lpo_vec_free(&fast.size);
+    lpo_map_pair_free(&fast.by_size);
     free(in);
 }
 

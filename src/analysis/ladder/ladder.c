@@ -240,16 +240,18 @@ static size_t choose(const struct greedy *g, uint32_t *out)
     return n;
 }
 
-/* Of two that save nearly the same, because each takes the place of the other, the one with the
- * clearer cause: work that can be named, before waiting and launching in general. */
+/* Of two that take each other's place the one with the clearer cause comes first: what can be named,
+ * before waiting and copies in general where those save hardly more, and before launching and
+ * fusing, of whose cost half is taken to be saved, where that is less than twice as much. Tenths
+ * that are given up. */
 static int vagueness(const struct greedy *g, uint32_t i)
 {
     switch (g->w->candidates.at[i].rung.kind) {
     case LPO_RUNG_LAUNCH:
-        return 2;
+    case LPO_RUNG_FUSE:
+        return 5;
     case LPO_RUNG_BLOCKED:
     case LPO_RUNG_COPIES:
-    case LPO_RUNG_FUSE:
         return 1;
     default:
         return 0;
@@ -258,10 +260,12 @@ static int vagueness(const struct greedy *g, uint32_t i)
 
 static bool is_better(const struct greedy *g, uint32_t a, uint32_t b)
 {
-    int64_t near_ns = (g->most_ns[a] > g->most_ns[b] ? g->most_ns[a] : g->most_ns[b]) / 10;
+    int va = vagueness(g, a), vb = vagueness(g, b);
 
-    if (vagueness(g, a) != vagueness(g, b) && llabs(g->most_ns[a] - g->most_ns[b]) <= near_ns)
-        return vagueness(g, a) < vagueness(g, b);
+    if (va > vb)
+        return g->most_ns[a] / 10 * (10 - va) > g->most_ns[b];
+    if (vb > va)
+        return g->most_ns[b] / 10 * (10 - vb) <= g->most_ns[a];
     return g->most_ns[a] > g->most_ns[b];
 }
 
@@ -301,7 +305,8 @@ static uint32_t find_best(struct greedy *g)
 
     memset(g->tried, 0, sizeof g->tried);
     while ((n = choose(g, at)) > 0 &&
-           (best == LPO_NONE || expected_ns(g, at[0]) > g->most_ns[best] / 10 * 9)) {
+           (best == LPO_NONE ||
+            expected_ns(g, at[0]) > g->most_ns[best] / 10 * (10 - vagueness(g, best)))) {
         for (size_t i = 0; i < n; i++)
             lanes[i] = g->taken | (uint64_t)1 << at[i];
         lpo_critical_replay_run(&g->w->replay, lanes, n, out);

@@ -125,7 +125,8 @@ enum lpo_fact {
     LPO_FACT_MEMBER,      /* name: the region or module */
     LPO_FACT_ROOF,        /* share, usual from, usual to */
     LPO_FACT_SHAPE,       /* name: input shapes */
-    LPO_FACT_NEEDS,       /* FLOPs, bytes, FLOPs a byte */
+    LPO_FACT_COMPUTES,    /* FLOPs of a call, FLOPs a byte */
+    LPO_FACT_MOVES,       /* bytes of a call */
     LPO_FACT_ROOF_CALLS,  /* calls, time of all, share of the window */
     LPO_FACT_FEW_TILES,   /* tiles, SMs */
     LPO_FACT_ODD_SIDE,    /* side, tile */

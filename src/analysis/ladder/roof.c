@@ -284,9 +284,11 @@ static void add_row(struct rows *all, uint32_t at)
         lpo_ladder_fact(out, LPO_FACT_SHAPE, w->t->op_args.at[r->args].dims, 0, 0, 0);
     lpo_ladder_fact(out, LPO_FACT_ROOF_CALLS, LPO_NONE, (double)r->calls, (double)r->ns,
                     (double)r->ns / (double)w->out->window.wall_ns);
-    if (!j.impossible)
-        lpo_ladder_fact(out, LPO_FACT_NEEDS, LPO_NONE, r->flops / (double)r->calls,
-                        r->bytes / (double)r->calls, r->bytes > 0 ? r->flops / r->bytes : 0);
+    if (r->flops > 0)
+        lpo_ladder_fact(out, LPO_FACT_COMPUTES, LPO_NONE, r->flops / (double)r->calls,
+                        r->bytes > 0 && !j.impossible ? r->flops / r->bytes : 0, 0);
+    if (r->bytes > 0 && !j.impossible)
+        lpo_ladder_fact(out, LPO_FACT_MOVES, LPO_NONE, r->bytes / (double)r->calls, 0, 0);
 }
 
 void lpo_ladder_roof(struct ladder_work *w)

@@ -3,18 +3,22 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "trace/trace.h"
 
-/* Types as PyTorch's profiler names them. */
+/* Types as PyTorch's profiler names them, in small letters and without their namespace: other
+ * writers of its format say "Float", "c10::bfloat16" or "torch.float16". */
 static const struct type_name {
     const char *name;
     enum lpo_dtype type;
     double bytes;
 } type_names[] = {
     { "float", LPO_FP32, 4 },
-    { "c10::BFloat16", LPO_BF16, 2 },
-    { "c10::Half", LPO_FP16, 2 },
+    { "bfloat16", LPO_BF16, 2 },
+    { "half", LPO_FP16, 2 },
+    { "float16", LPO_FP16, 2 },
+    { "float32", LPO_FP32, 4 },
     { "double", LPO_FP64, 8 },
     { "long int", LPO_INT64, 8 },
     { "long", LPO_INT64, 8 },
@@ -24,25 +28,37 @@ static const struct type_name {
     { "signed char", LPO_INT8, 1 },
     { "unsigned char", LPO_INT8, 1 },
     { "bool", LPO_BOOL, 1 },
-    { "c10::Float8_e4m3fn", LPO_FP8, 1 },
-    { "c10::Float8_e5m2", LPO_FP8, 1 },
-    { "c10::Float8_e4m3fnuz", LPO_FP8, 1 },
-    { "c10::Float8_e5m2fnuz", LPO_FP8, 1 },
-    { "c10::Float8_e8m0fnu", LPO_FP8, 1 },
-    { "c10::Float4_e2m1fn_x2", LPO_FP4, 1 }, /* two numbers in each */
+    { "float8_e4m3fn", LPO_FP8, 1 },
+    { "float8_e5m2", LPO_FP8, 1 },
+    { "float8_e4m3fnuz", LPO_FP8, 1 },
+    { "float8_e5m2fnuz", LPO_FP8, 1 },
+    { "float8_e8m0fnu", LPO_FP8, 1 },
+    { "float4_e2m1fn_x2", LPO_FP4, 1 }, /* two numbers in each */
     { "unsigned short", LPO_INT16, 2 },
     { "unsigned int", LPO_INT32, 4 },
     { "unsigned long", LPO_INT64, 8 },
-    { "c10::complex<float>", LPO_DTYPE_NONE, 8 },
-    { "c10::complex<double>", LPO_DTYPE_NONE, 16 },
+    { "complex<float>", LPO_DTYPE_NONE, 8 },
+    { "complex<double>", LPO_DTYPE_NONE, 16 },
 };
+
+static void skip_prefix(const char **text, size_t *len, const char *prefix)
+{
+    size_t n = strlen(prefix);
+
+    if (*len > n && memcmp(*text, prefix, n) == 0) {
+        *text += n;
+        *len -= n;
+    }
+}
 
 static void set_type(struct lpo_op_tensor *a, const char *text, size_t len)
 {
+    skip_prefix(&text, &len, "c10::");
+    skip_prefix(&text, &len, "torch.");
     for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++) {
         const struct type_name *n = &type_names[i];
 
-        if (strlen(n->name) == len && memcmp(n->name, text, len) == 0) {
+        if (strlen(n->name) == len && strncasecmp(n->name, text, len) == 0) {
             a->type = n->type;
             a->element_bytes = n->bytes;
             if (!a->count) { /* "[]" of a type that numbers have: a tensor without dimensions */
@@ -147,13 +163,13 @@ static bool read_shapes(const char *p, size_t len, struct lpo_op_call *call)
     return p < end;
 }
 
-/* Each text of a list of strings. */
-static void each_text(const char *p, size_t len, struct lpo_op_call *call,
+/* Each text of a list of strings, of at most so many arguments. */
+static void each_text(const char *p, size_t len, struct lpo_op_call *call, size_t most,
                       void (*take)(struct lpo_op_tensor *a, const char *text, size_t len))
 {
     const char *end = p + len;
 
-    for (size_t i = 0; i < call->count; i++) {
+    for (size_t i = 0; i < most; i++) {
         const char *from = memchr(p, '"', (size_t)(end - p)), *to;
 
         if (!from)
@@ -162,6 +178,7 @@ static void each_text(const char *p, size_t len, struct lpo_op_call *call,
         to = memchr(from, '"', (size_t)(end - from));
         if (!to)
             return;
+        call->count = i < call->count ? call->count : i + 1;
         take(&call->at[i], from, (size_t)(to - from));
         p = to + 1;
     }
@@ -185,8 +202,11 @@ bool lpo_operators_read_args(const struct lpo_trace *t, const struct lpo_op *op,
     if (args->dims == LPO_NONE ||
         !read_shapes(lpo_trace_text(t, args->dims), lpo_trace_text_len(t, args->dims), out))
         return false;
-    each_text(lpo_trace_text(t, args->types), lpo_trace_text_len(t, args->types), out, set_type);
-    each_text(lpo_trace_text(t, args->values), lpo_trace_text_len(t, args->values), out, set_value);
+    each_text(lpo_trace_text(t, args->types), lpo_trace_text_len(t, args->types), out, out->count,
+              set_type);
+    /* shapes may be left out of the last arguments, which are no tensors */
+    each_text(lpo_trace_text(t, args->values), lpo_trace_text_len(t, args->values), out,
+              LPO_OP_ARGS, set_value);
     return true;
 }
 

@@ -58,7 +58,8 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_MEMBER] = "They are in %n.",
     [LPO_FACT_ROOF] = "It reaches %1p of the roof; %2p to %3p is usual.",
     [LPO_FACT_SHAPE] = "Its input shapes are %n.",
-    [LPO_FACT_NEEDS] = "A call needs {1%1F and }%2b{3: %3g FLOPs for each byte}.",
+    [LPO_FACT_COMPUTES] = "A call computes %1F{2, %2g for each byte that it must move}.",
+    [LPO_FACT_MOVES] = "A call must move %1b at least.",
     [LPO_FACT_ROOF_CALLS] = "%1c calls take %2t of GPU time, %3p of the window.",
     [LPO_FACT_FEW_TILES] = "The result has %1c tiles of 128 x 128 for %2c SMs: most of the GPU has "
                            "nothing to do while each tile adds up %3c products. Split K over more "
