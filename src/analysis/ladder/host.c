@@ -60,6 +60,10 @@ static const struct {
     { "cuKernelGetFunction", LPO_RUNG_FIRST, LPO_HOST_CALL },
     { "hipModuleLoad", LPO_RUNG_FIRST, LPO_HOST_CALL },
     { "cuModuleGet", LPO_RUNG_FIRST, LPO_HOST_CALL },
+    { "StreamCreate", LPO_RUNG_FIRST, LPO_HOST_CALL },
+    { "CtxCreate", LPO_RUNG_FIRST, LPO_HOST_CALL },
+    { "PrimaryCtx", LPO_RUNG_FIRST, LPO_HOST_CALL },
+    { "cuInit", LPO_RUNG_FIRST, LPO_HOST_CALL },
     { "cudaMalloc", LPO_RUNG_ALLOCATOR, LPO_HOST_CALL },
     { "cudaFree", LPO_RUNG_ALLOCATOR, LPO_HOST_CALL },
     { "cudaHostAlloc", LPO_RUNG_ALLOCATOR, LPO_HOST_CALL },
@@ -719,6 +723,8 @@ static uint32_t add_once(struct host *h, enum lpo_rung_kind kind, int64_t ns)
     if (at == LPO_NONE)
         return lpo_ladder_add(h->w, r, ns);
     h->w->candidates.at[at].bound_ns += ns;
+    if (r.name != LPO_NONE && ns > h->sums[at].ns)
+        h->w->candidates.at[at].rung.name = r.name;
     if (r.nevidence && ns > 0)
         lpo_ladder_fact(&h->w->candidates.at[at].rung, LPO_FACT_FIRST, f->name,
                         r.evidence[0].value[0], r.evidence[0].value[1], 0);

@@ -111,6 +111,7 @@ enum lpo_fact {
     LPO_FACT_KERNELS,     /* kernels, GPU time, share of the window */
     LPO_FACT_KERNEL,      /* name: the most expensive of them; time */
     LPO_FACT_EXPOSED,     /* time, exposed */
+    LPO_FACT_CANNOT_HIDE, /* time of computing */
     LPO_FACT_STREAM,      /* stream, kernels that compute there, collectives there */
     LPO_FACT_MESSAGES,    /* collectives, in a step, half send no more than */
     LPO_FACT_RATE,        /* bytes, rate */
@@ -133,6 +134,7 @@ enum lpo_fact {
     LPO_FACT_SKINNY,      /* M, N, K */
     LPO_FACT_DEPTHWISE,   /* groups, channels a group */
     LPO_FACT_LARGE_HEADS, /* size of a head */
+    LPO_FACT_FEW_BLOCKS,  /* blocks of queries, SMs, queries of a head */
     LPO_FACT_FEW_TOKENS,  /* tokens, experts, tokens an expert */
     LPO_FACT_SHORT_SIDE,  /* K */
     LPO_FACT_LIMIT,       /* GPU time, what the hardware allows */
@@ -152,9 +154,14 @@ enum lpo_fact {
     LPO_FACT_BOUND,       /* share that is not explained */
     LPO_FACT_PEAK,        /* bytes, reserved */
     LPO_FACT_HOLDER,      /* name; bytes; share of the peak */
-    LPO_FACT_ROLE,        /* enum; bytes; share */
+    LPO_FACT_ROLE,        /* name: enum lpo_memory_category; bytes; share; blocks */
     LPO_FACT_FRAGMENTS,   /* reserved, unused in it */
-    LPO_FACT_RULE,        /* name: the message of ncu; percent */
+    LPO_FACT_KERNEL_TIME, /* of an ncu report: launches, time, share of all kernels */
+    LPO_FACT_BOUND_BY,    /* name: enum lpo_bound; SMs and memory, shares of their peaks */
+    LPO_FACT_LEVELS,      /* L1, L2, DRAM: shares of their peaks */
+    LPO_FACT_SCATTERED,   /* L1 alone is busy */
+    LPO_FACT_FEW_WAVES,   /* waves */
+    LPO_FACT_RULE,        /* name: the message of ncu; share */
     LPO_FACT_VALUE,       /* of a caution: a share, a count or a time */
     LPO_FACT_OUTSIDE_OPERATOR,
     LPO_FACT_OUTSIDE_KERNEL,

@@ -208,6 +208,23 @@ static void explain_experts(const struct lpo_op_call *call, struct lpo_rung *out
                         tokens * choices / experts);
 }
 
+/* Query, key and value [B, H, L, D] or [B, L, H, D], or rows of tokens [L, H, D]: blocks of TILE
+ * queries of each head are what the SMs share. */
+static void explain_attention(const struct ladder_work *w, const struct lpo_op_call *call,
+                              const struct row *r, struct lpo_rung *out)
+{
+    const struct lpo_operators_rule *rule = rule_of(w, r->name);
+    const struct lpo_op_tensor *q = lpo_operators_arg(call, rule && rule->a > 0 ? rule->a : 0);
+    bool tokens = rule && rule->how & TOKENS;
+    double heads = side(q, tokens ? 2 : 3), length = side(q, tokens ? 3 : 2), head = side(q, 1);
+    double blocks = q->rank == 4 ? (double)q->dims[0] * heads * ceil(length / TILE) : 0;
+
+    if (head > 128 && head <= 1024)
+        lpo_ladder_fact(out, LPO_FACT_LARGE_HEADS, LPO_NONE, head, 0, 0);
+    else if (blocks > 0 && w->hw && blocks < w->hw->sms)
+        lpo_ladder_fact(out, LPO_FACT_FEW_BLOCKS, LPO_NONE, blocks, w->hw->sms, length);
+}
+
 static void explain(const struct ladder_work *w, const struct row *r, struct lpo_rung *out)
 {
     struct lpo_op_call call;
@@ -219,11 +236,9 @@ static void explain(const struct ladder_work *w, const struct row *r, struct lpo
         explain_convolution(&call, out);
     else if (kind == EXPERTS)
         explain_experts(&call, out);
-    else if (kind == ATTENTION && side(lpo_operators_arg(&call, 0), 1) > 128 &&
-             side(lpo_operators_arg(&call, 0), 1) <= 1024)
-        lpo_ladder_fact(out, LPO_FACT_LARGE_HEADS, LPO_NONE, side(lpo_operators_arg(&call, 0), 1),
-                        0, 0);
-    else if (kind == PRODUCT || r->math != LPO_DTYPE_NONE)
+    else if (kind == ATTENTION)
+        explain_attention(w, &call, r, out);
+    else if (r->math != LPO_DTYPE_NONE)
         explain_product(w, &call, r, out);
 }
 

@@ -328,11 +328,14 @@ void lpo_ladder_copies(struct ladder_work *w)
         lpo_ladder_fact(r, seen > 0 ? LPO_FACT_PINNED_RATE : LPO_FACT_LINK_RATE, LPO_NONE, rate, 0,
                         0);
     }
-    for (uint32_t i = 0; i < w->g.ops.len && exposed_ns > compute; i++)
-        exposed[i] = (int64_t)((double)exposed[i] * (double)compute / (double)exposed_ns);
+    /* more than computing could hide: then the experiment is that they are gone */
     r = lpo_ladder_add_ops(w, LPO_RUNG_COPIES, exposed);
     if (r) {
+        if (exposed_ns > compute)
+            r->basis = LPO_BASIS_ESTIMATED;
         lpo_ladder_fact(r, LPO_FACT_EXPOSED, LPO_NONE, (double)all, (double)exposed_ns, 0);
+        if (exposed_ns > compute)
+            lpo_ladder_fact(r, LPO_FACT_CANNOT_HIDE, LPO_NONE, (double)compute, 0, 0);
         add_rate(r, all_bytes, all, false);
     }
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/counters/kernel_profile.h"
 #include "analysis/ladder/ladder.h"
 #include "analysis/phases/phases.h"
 #include "analysis/wall/steady.h"
@@ -81,10 +80,16 @@ static const char *healthy(const struct lpo_ladder_words *w)
     LPO_STR s = { 0 };
     int64_t ns = 0;
 
-    lpo_str_addf(&s,
-                 "Nothing large is left: no change that this trace shows would save 1 %% of it. "
-                 "The floor is %s, %s.",
-                 duration(w, w->ladder->floor_ns), floor_bases[w->ladder->floor_basis]);
+    if (10 * w->ladder->unexplained_ns > w->ladder->window.wall_ns)
+        lpo_str_addf(&s,
+                     "No change that this trace shows would save 1 %% of it; what %s of it waited "
+                     "for is not in the trace.",
+                     percent(w, w->ladder->unexplained_ns, w->ladder->window.wall_ns));
+    else
+        lpo_str_add(&s, "Nothing large is left: no change that this trace shows would save 1 % of "
+                        "it.");
+    lpo_str_addf(&s, " The floor is %s, %s.", duration(w, w->ladder->floor_ns),
+                 floor_bases[w->ladder->floor_basis]);
     for (size_t i = 0; i < steady->top.len && i < 2; i++) {
         lpo_str_addf(&s, "%s%.120s", i ? " and " : " Most of its time is in ",
                      lpo_region_cells_shown_name(w->s->analysis->cells, steady->top.at[i].name));
@@ -95,64 +100,42 @@ static const char *healthy(const struct lpo_ladder_words *w)
     return lpo_arena_strdup(w->arena, lpo_str_text(&s));
 }
 
-/* Of kernels that ncu measured alone: the longest, and what holds it back. */
+/* Of kernels that have no counters: the longest. */
 static const char *longest_kernel(const struct lpo_ladder_words *w)
 {
-    static const char *const bounds[] = {
-        [LPO_BOUND_LATENCY] = "it keeps neither SMs nor memory busy, so it waits",
-        [LPO_BOUND_BALANCED] = "it is limited by computing and memory alike",
-        [LPO_BOUND_MEMORY] = "it is limited by memory",
-        [LPO_BOUND_COMPUTE] = "it is limited by computing",
-    };
     const struct lpo_wall_steady *steady = lpo_analysis_steady(w->s->analysis);
     const struct lpo_top_row *top = steady->top.len ? &steady->top.at[0] : NULL;
-    const struct lpo_kernel_profiles all =
-        lpo_counters_kernel_profiles(w->arena, w->s->analysis->trace);
-    const char *kernel = top ? lpo_trace_text(w->s->analysis->trace, top->name) : NULL;
-    const struct lpo_kernel_profile *p = NULL;
-    LPO_STR s = { 0 };
 
-    if (!top || top->sum.ns <= 0)
-        return NULL;
-    for (size_t i = 0; i < all.len; i++)
-        if (all.at[i].bound != LPO_BOUND_UNKNOWN && lpo_streq(all.at[i].kernel, kernel) &&
-            lpo_measure_known(all.at[i].duration_ns) &&
-            (!p || all.at[i].duration_ns.value > p->duration_ns.value))
-            p = &all.at[i];
-    lpo_str_addf(&s, "Look first at the kernel %.200s: it takes %s of the time of all kernels (%s)",
-                 lpo_region_cells_shown_name(w->s->analysis->cells, top->name),
-                 percent(w, (int64_t)(1000 * top->share), 1000), duration(w, top->sum.ns));
-    if (p)
-        lpo_str_addf(&s, "; %s (the SMs at %.1f %%, the memory at %.1f %% of their peaks)",
-                     bounds[p->bound], p->compute_percent.value, p->memory_percent.value);
-    lpo_str_add(&s, ".");
-    return lpo_arena_strdup(w->arena, lpo_str_text(&s));
+    if (!top || top->sum.ns <= 0 || w->all->other.len)
+        return "";
+    return lpo_arena_printf(
+        w->arena, "Look first at the kernel %.200s: it takes %s of the time of all kernels (%s). ",
+        lpo_region_cells_shown_name(w->s->analysis->cells, top->name),
+        percent(w, (int64_t)(1000 * top->share), 1000), duration(w, top->sum.ns));
 }
 
 const char *lpo_report_ladder_rest(const struct lpo_ladder_words *w)
 {
     const struct lpo_trace *t = w->s->analysis->trace;
-    const char *kernel;
 
     if (w->ladder && w->ladder->rungs.len)
         return "Every saving that was found is smaller than the difference between repeats.";
     if (w->ladder)
         return healthy(w);
-    kernel = longest_kernel(w);
     if (lpo_report_is_replay(t))
         return lpo_arena_printf(
             w->arena,
-            "%s%sNsight Compute runs each kernel alone and repeats it, so the wall time of "
+            "%sNsight Compute runs each kernel alone and repeats it, so the wall time of "
             "the program is not known: a trace of nsys, of the PyTorch profiler or of lpo "
             "run shows it.",
-            kernel ? kernel : "", kernel ? " " : "");
+            longest_kernel(w));
     if (t->summaries.len)
         return lpo_arena_printf(
             w->arena,
-            "%s%sThe file holds sums, and not when each kernel ran, so what could be saved "
+            "%sThe file holds sums, and not when each kernel ran, so what could be saved "
             "of the wall time is not known: the recording itself shows it (nsys export "
             "--type sqlite).",
-            kernel ? kernel : "", kernel ? " " : "");
+            longest_kernel(w));
     return t->gpu_ops.len
                ? "When GPU operations ran was not recorded, so what could be saved of the "
                  "wall time is not known."

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/counters/kernel_profile.h"
 #include "analysis/ladder/ladder.h"
 #include "analysis/memory/memory.h"
 #include "analysis/power/power.h"
@@ -16,18 +17,19 @@
 #include "util/units.h"
 
 /* %1t is the first number as a time; c: a count, p: a share, b: bytes, r: bytes a second, f:
- * FLOP/s, F: FLOPs, g: as it is. %n the name, %k the name of a kernel. What stands in {1…} is said
- * where the first number is more than 0. */
+ * FLOP/s, F: FLOPs, g: as it is. %n the name, %k the name of a kernel, %s the first sentence of a
+ * message. What stands in {1…} is said where the first number is more than 0; a ~ is the s of a
+ * plural. */
 static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_HOST_TIME] =
-        "The thread that launches is in %n for %1t of the window ({2%2c times, }"
+        "The thread that launches is in %n for %1t of the window ({2%2c time~, }"
         "at most %3t at a time), and the GPU has nothing to do that it waits for.",
     [LPO_FACT_STEPS] = "It is in %1c of %2c steps, %3t in each of them.",
     [LPO_FACT_PYTHON] = "The line is %n.",
     [LPO_FACT_OPERATOR] = "The operator around the call is %n.",
     [LPO_FACT_INSIDE] = "%1t of it is in %n.",
     [LPO_FACT_WAITS] =
-        "%n is called %1c times and takes %2t in all; nothing is launched meanwhile.",
+        "%n is called %1c time~ and takes %2t in all; nothing is launched meanwhile.",
     [LPO_FACT_LAUNCHES] = "%1c launches cost the host %2t each, and a GPU operation takes %3t on "
                           "average.",
     [LPO_FACT_GRAPHS] = "%1c of %2c kernels come from CUDA graphs already.",
@@ -40,6 +42,8 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_KERNELS] = "%1c kernels take %2t of GPU time, %3p of the window.",
     [LPO_FACT_KERNEL] = "The most expensive of them is %k (%1t).",
     [LPO_FACT_EXPOSED] = "It takes %1t in all; for %2t of that nothing was computed.",
+    [LPO_FACT_CANNOT_HIDE] = "The GPU computes for only %1t, so overlap cannot hide it: the saving "
+                             "is without these copies, the data kept on the GPU.",
     [LPO_FACT_STREAM] = "Stream %1g has %2c kernels that compute and %3c collectives: they run one "
                         "after another.",
     [LPO_FACT_MESSAGES] = "%1c small collectives follow each other with nothing computed between "
@@ -60,7 +64,7 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_SHAPE] = "Its input shapes are %n.",
     [LPO_FACT_COMPUTES] = "A call computes %1F{2, %2g for each byte that it must move}.",
     [LPO_FACT_MOVES] = "A call must move %1b at least.",
-    [LPO_FACT_ROOF_CALLS] = "%1c calls take %2t of GPU time, %3p of the window.",
+    [LPO_FACT_ROOF_CALLS] = "%1c call~: %2t of GPU time, %3p of the window.",
     [LPO_FACT_FEW_TILES] = "The result has %1c tiles of 128 x 128 for %2c SMs: most of the GPU has "
                            "nothing to do while each tile adds up %3c products. Split K over more "
                            "blocks.",
@@ -73,6 +77,9 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_DEPTHWISE] = "It is a depthwise convolution (%1c groups of %2c channels): hardly any "
                            "FLOPs for each byte, so memory is its roof.",
     [LPO_FACT_LARGE_HEADS] = "Heads of %1c are large: they force small tiles and few warps.",
+    [LPO_FACT_FEW_BLOCKS] = "%3c queries a head make %1c blocks of 128 for %2c SMs: most of the GPU "
+                            "has nothing to do. Split the keys over more blocks (flash decoding), "
+                            "or batch more.",
     [LPO_FACT_FEW_TOKENS] =
         "%1c tokens go to %2c experts, %3g tokens an expert: the time goes into "
         "reading weights.",
@@ -97,7 +104,13 @@ static const char *const sentences[LPO_FACTS] = {
         "bound.",
     [LPO_FACT_PEAK] = "The peak is %1b{2 allocated, %2b reserved}.",
     [LPO_FACT_FRAGMENTS] = "%1b were reserved, and %2b of that were not in use at the peak.",
-    [LPO_FACT_RULE] = "ncu: %n",
+    [LPO_FACT_KERNEL_TIME] = "Launched %1c time~: %2t in all, %3p of the time of all kernels.",
+    [LPO_FACT_LEVELS] = "The L1 cache is at %1p of its peak, L2 at %2p, DRAM at %3p.",
+    [LPO_FACT_SCATTERED] =
+        "Only L1 is busy: threads of a warp read addresses that lie apart, so that a load takes "
+        "many transactions, or each value is read from there many times.",
+    [LPO_FACT_FEW_WAVES] = "Its blocks fill %1g of one wave: part of the SMs has none.",
+    [LPO_FACT_RULE] = "ncu expects up to %1p: %s",
     [LPO_FACT_VALUE] = "%1g",
 };
 
@@ -133,13 +146,26 @@ static void add_number(struct lpo_str *s, char unit, double v)
     }
 }
 
+static void add_sentence(struct lpo_str *s, const char *text)
+{
+    const char *end = strstr(text, ". ");
+
+    lpo_str_addf(s, "%.*s", end && end - text < 400 ? (int)(end - text) + 1 : 400, text);
+}
+
 static const char *fill(const struct lpo_ladder_words *w, const struct lpo_evidence *e,
                         const char *text)
 {
     LPO_STR s = { 0 };
+    double last = 0; /* number */
 
     for (const char *at = text; *at; at++) {
-        if (at[0] == '{') {
+        if (at[0] == '~') {
+            lpo_str_add(&s, last == 1 ? "" : "s");
+        } else if (at[0] == '%' && at[1] == 's') {
+            add_sentence(&s, lpo_trace_text(w->s->analysis->trace, e->name));
+            at++;
+        } else if (at[0] == '{') {
             const char *end = strchr(at, '}');
 
             if (!(e->value[at[1] - '1'] > 0))
@@ -153,7 +179,8 @@ static const char *fill(const struct lpo_ladder_words *w, const struct lpo_evide
             lpo_str_addf(&s, "%.200s", lpo_region_cells_shown_name(w->s->analysis->cells, e->name));
             at++;
         } else if (at[0] == '%') {
-            add_number(&s, at[2], e->value[at[1] - '1']);
+            last = e->value[at[1] - '1'];
+            add_number(&s, at[2], last);
             at += 2;
         } else if (at[0] != '}') {
             lpo_str_addn(&s, at, 1);
@@ -199,6 +226,26 @@ static const char *fill_holder(const struct lpo_ladder_words *w, const struct lp
                                  place && op ? " (" : "", op ? op : "", place && op ? ")" : ""));
 }
 
+/* By number, not by name: what the second and third number are is the same for all of them. */
+static const char *fill_code(const struct lpo_ladder_words *w, const struct lpo_evidence *e)
+{
+    static const char *const bounds[] = {
+        [LPO_BOUND_UNKNOWN] = NULL,
+        [LPO_BOUND_LATENCY] = "It waits: the SMs are at %1p, the memory at %2p of their peaks.",
+        [LPO_BOUND_BALANCED] = "Computing and memory limit it alike: the SMs are at %1p, the "
+                               "memory at %2p of their peaks.",
+        [LPO_BOUND_MEMORY] = "Memory limits it: at %2p of its peak, the SMs at %1p.",
+        [LPO_BOUND_COMPUTE] = "Computing limits it: the SMs at %1p of their peak, the memory at "
+                              "%2p.",
+    };
+
+    if (e->fact == LPO_FACT_BOUND_BY)
+        return bounds[e->name] ? fill(w, e, bounds[e->name]) : NULL;
+    return fill(w, e,
+                lpo_arena_printf(w->arena, "%s: %%1b (%%2p) in %%3c blocks, estimated.",
+                                 lpo_memory_category_name((enum lpo_memory_category)e->name)));
+}
+
 const char *lpo_report_rung_fact(const struct lpo_ladder_words *w, const struct lpo_evidence *e)
 {
     if (e->fact == LPO_FACT_LIMITER)
@@ -211,6 +258,8 @@ const char *lpo_report_rung_fact(const struct lpo_ladder_words *w, const struct 
     }
     if (e->fact == LPO_FACT_HOLDER)
         return fill_holder(w, e);
+    if (e->fact == LPO_FACT_BOUND_BY || e->fact == LPO_FACT_ROLE)
+        return fill_code(w, e);
     if (e->fact == LPO_FACT_ROOF)
         return fill(w, e,
                     e->name ? "It reaches %1p of the memory bandwidth; %2p to %3p is usual."

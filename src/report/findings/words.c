@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/counters/kernel_profile.h"
 #include "analysis/ladder/ladder.h"
+#include "analysis/memory/memory.h"
 #include "analysis/ranks/jobs.h"
 #include "region/cells.h"
 #include "region/tree.h"
@@ -113,8 +115,7 @@ static const struct {
                                 "Give them equal work: batches of equal length, sorted or "
                                 "packed." },
     [LPO_RUNG_MEMORY] = { NULL, NULL },
-    [LPO_RUNG_KERNEL] = { "%k: what ncu's rules would change first",
-                          "Change that first, then measure the kernel again." },
+    [LPO_RUNG_KERNEL] = { NULL, NULL },
 };
 
 /* %1… as in facts.c, of the first number. */
@@ -253,6 +254,7 @@ static const char *why(const struct lpo_rung *r)
         { LPO_FACT_ODD_SIDE, ": an odd side" },
         { LPO_FACT_DEPTHWISE, ": a depthwise convolution" },
         { LPO_FACT_LARGE_HEADS, ": large heads" },
+        { LPO_FACT_FEW_BLOCKS, ": too few blocks to fill the GPU" },
         { LPO_FACT_FEW_TOKENS, ": too few tokens an expert" },
     };
 
@@ -260,6 +262,91 @@ static const char *why(const struct lpo_rung *r)
         if (find_fact(r, reasons[i].fact))
             return reasons[i].text;
     return "";
+}
+
+/* What an ncu report shows of a kernel, and what helps then. */
+struct kernel_words {
+    const char *title, *advice;
+};
+
+static const struct kernel_words *kernel_words(const struct lpo_rung *r)
+{
+    static const struct kernel_words
+        by_bound[] = {
+            [LPO_BOUND_UNKNOWN] = { " takes most of the time", "Change what ncu names first." },
+            [LPO_BOUND_LATENCY] = { " waits: neither the SMs nor the memory are busy",
+                                    "More warps on an SM and more independent work in a thread "
+                                    "hide waiting; a larger grid where it fills less than a "
+                                    "wave." },
+            [LPO_BOUND_BALANCED] = { " is limited by computing and memory alike",
+                                     "Both have to become less: another algorithm, or a smaller "
+                                     "number format." },
+            [LPO_BOUND_MEMORY] = { " is limited by memory",
+                                   "Move fewer bytes: wide loads (float4), a smaller number "
+                                   "format, fusion with the kernels around it." },
+            [LPO_BOUND_COMPUTE] = { " is limited by computing",
+                                    "Fewer or cheaper instructions: tensor cores, a smaller "
+                                    "number format." },
+        },
+        scattered = { " is limited by the L1 cache: its loads are not coalesced or not reused",
+                      "Let neighbouring threads read neighbouring addresses, and keep in shared "
+                      "memory or registers what is read again." };
+    const struct lpo_evidence *bound = find_fact(r, LPO_FACT_BOUND_BY);
+
+    return find_fact(r, LPO_FACT_SCATTERED) ? &scattered
+                                            : &by_bound[bound ? bound->name : LPO_BOUND_UNKNOWN];
+}
+
+/* The role that holds most of the peak. */
+static const struct lpo_evidence *main_role(const struct lpo_rung *r)
+{
+    const struct lpo_evidence *best = NULL;
+
+    for (size_t i = 0; i < r->nevidence; i++)
+        if (r->evidence[i].fact == LPO_FACT_ROLE &&
+            (!best || r->evidence[i].value[0] > best->value[0]))
+            best = &r->evidence[i];
+    return best;
+}
+
+static const char *peak_title(const struct lpo_ladder_words *w, const struct lpo_rung *r)
+{
+    const struct lpo_evidence *role = main_role(r);
+    const char *peak = bytes(w, r->nevidence ? r->evidence[0].value[0] : 0);
+
+    if (!role)
+        return lpo_arena_printf(w->arena, "The peak of GPU memory is %s", peak);
+    return lpo_arena_printf(w->arena, "The peak of GPU memory is %s, %s of it %s", peak,
+                            percent(w, role->value[1]),
+                            lpo_memory_category_name((enum lpo_memory_category)role->name));
+}
+
+static const char *peak_advice(const struct lpo_ladder_words *w, const struct lpo_rung *r)
+{
+    static const char *const by_role[LPO_MEMORY_CATEGORIES] = {
+        [LPO_MEMORY_PARAMETERS] = "A smaller number format, quantization or sharding makes the "
+                                  "parameters smaller.",
+        [LPO_MEMORY_GRADIENTS] = "Gradients in 16 bit, sharded, or freed as the optimizer takes "
+                                 "them make them smaller.",
+        [LPO_MEMORY_STATES] = "States in 8 or 16 bit, sharded over ranks (ZeRO, FSDP) or offloaded "
+                              "make them smaller.",
+        [LPO_MEMORY_ACTIVATIONS] = "Recomputation (checkpointing), a fused attention kernel that "
+                                   "keeps no scores, autocast or smaller batches make them "
+                                   "smaller.",
+        [LPO_MEMORY_TEMPORARY] = "Work in smaller pieces, or in place, makes it smaller.",
+    };
+    const struct lpo_evidence *role = main_role(r);
+    const char *text = role ? by_role[role->name] : NULL;
+    bool fragments = find_fact(r, LPO_FACT_FRAGMENTS) != NULL;
+
+    if (r->bytes <= 0)
+        return "Record the snapshot with stacks to see who holds it.";
+    return lpo_arena_printf(
+        w->arena, "Without its largest holder the peak would be %s lower.%s%s%s",
+        bytes(w, (double)r->bytes), text ? " " : "", text ? text : "",
+        fragments ? " What is reserved and not in use is fragmentation: expandable_segments:True "
+                    "in PYTORCH_CUDA_ALLOC_CONF gives it back."
+                  : "");
 }
 
 const char *lpo_report_rung_title(const struct lpo_ladder_words *w, const struct lpo_rung *r)
@@ -274,8 +361,11 @@ const char *lpo_report_rung_title(const struct lpo_ladder_words *w, const struct
     if (r->kind >= LPO_RUNG_RANK && r->kind <= LPO_RUNG_RANKS_UNEVEN)
         return of_rank(w, r);
     if (r->kind == LPO_RUNG_MEMORY)
-        return lpo_arena_printf(w->arena, "The peak of GPU memory is %s",
-                                bytes(w, r->nevidence ? r->evidence[0].value[0] : 0));
+        return peak_title(w, r);
+    if (r->kind == LPO_RUNG_KERNEL)
+        return lpo_arena_printf(w->arena, "%.160s%s",
+                                lpo_region_cells_shown_name(w->s->analysis->cells, r->name),
+                                kernel_words(r)->title);
     if (r->kind == LPO_RUNG_BLOCKED && op)
         return lpo_arena_printf(w->arena,
                                 "The host waits for the GPU in %.80s (%.100s) and launches nothing "
@@ -339,12 +429,9 @@ static enum framework framework_of(const struct lpo_ladder_words *w)
 const char *lpo_report_rung_advice(const struct lpo_ladder_words *w, const struct lpo_rung *r)
 {
     if (r->kind == LPO_RUNG_MEMORY)
-        return r->bytes > 0 ? lpo_arena_printf(w->arena,
-                                               "Without its largest holder the peak would be %s "
-                                               "lower: recompute, offload, shard or use a smaller "
-                                               "number format there.",
-                                               bytes(w, (double)r->bytes))
-                            : "Record the snapshot with stacks to see who holds it.";
+        return peak_advice(w, r);
+    if (r->kind == LPO_RUNG_KERNEL)
+        return kernel_words(r)->advice;
     for (size_t i = 0; i < sizeof by_framework / sizeof *by_framework; i++)
         if (by_framework[i].kind == r->kind)
             return by_framework[i].advice[framework_of(w)];
