@@ -143,8 +143,8 @@ static void add_kernel(const struct lpo_analysis *a, const struct lpo_top_row *t
     r.basis = LPO_BASIS_ESTIMATED;
     r.name = top->name;
     r.device = op->device;
-    lpo_ladder_fact(&r, LPO_FACT_KERNEL_TIME, LPO_NONE, (double)top->sum.launches, (double)top->sum.ns,
-                    top->share);
+    lpo_ladder_fact(&r, LPO_FACT_KERNEL_TIME, LPO_NONE, (double)top->sum.launches,
+                    (double)top->sum.ns, top->share);
     if (bound != LPO_BOUND_UNKNOWN)
         lpo_ladder_fact(&r, LPO_FACT_BOUND_BY, bound, sm, memory, 0);
     add_levels(t, op, &r);

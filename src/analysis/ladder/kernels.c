@@ -331,8 +331,7 @@ static struct product read_product(const struct ladder_work *w, uint32_t op)
     if (launch == LPO_NONE || !lpo_host_around(w->t, launch, LPO_HOST_OP, &s))
         return p;
     for (int up = 0; up < 5; up++, s = outer) {
-        double flops =
-            lpo_operators_cost(w->t, &w->t->ops.at[s.row], w->a->rules, NULL).flops;
+        double flops = lpo_operators_cost(w->t, &w->t->ops.at[s.row], w->a->rules, NULL).flops;
 
         if (flops > 0)
             return (struct product){ flops, p.ns, s.name };

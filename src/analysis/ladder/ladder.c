@@ -240,10 +240,10 @@ static size_t choose(const struct greedy *g, uint32_t *out)
     return n;
 }
 
-/* Of two that take each other's place the one with the clearer cause comes first: what can be named,
- * before waiting and copies in general where those save hardly more, and before launching and
- * fusing, of whose cost half is taken to be saved, where that is less than twice as much. Tenths
- * that are given up. */
+/* Of two that take each other's place the one with the clearer cause comes first: what can be
+ * named, before waiting and copies in general where those save hardly more, and before launching
+ * and fusing, of whose cost half is taken to be saved, where that is less than twice as much.
+ * Tenths that are given up. */
 static int vagueness(const struct greedy *g, uint32_t i)
 {
     switch (g->w->candidates.at[i].rung.kind) {

@@ -77,9 +77,10 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_DEPTHWISE] = "It is a depthwise convolution (%1c groups of %2c channels): hardly any "
                            "FLOPs for each byte, so memory is its roof.",
     [LPO_FACT_LARGE_HEADS] = "Heads of %1c are large: they force small tiles and few warps.",
-    [LPO_FACT_FEW_BLOCKS] = "%3c queries a head make %1c blocks of 128 for %2c SMs: most of the GPU "
-                            "has nothing to do. Split the keys over more blocks (flash decoding), "
-                            "or batch more.",
+    [LPO_FACT_FEW_BLOCKS] =
+        "%3c queries a head make %1c blocks of 128 for %2c SMs: most of the GPU "
+        "has nothing to do. Split the keys over more blocks (flash decoding), "
+        "or batch more.",
     [LPO_FACT_FEW_TOKENS] =
         "%1c tokens go to %2c experts, %3g tokens an expert: the time goes into "
         "reading weights.",
