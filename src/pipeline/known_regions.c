@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analysis/phases/phases.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -37,8 +38,12 @@ void lpo_pipeline_known_regions_read(struct lpo_arena *a, const char *path,
         const char *kind = lpo_json_text(lpo_json_get(item, "kind"), "");
 
         if (region && strcmp(kind, "outside") != 0)
-            out->at[out->len++] =
-                (struct lpo_known_region){ region, strcmp(kind, "start_end") == 0 };
+            out->at[out->len++] = (struct lpo_known_region){
+                .path = region,
+                .start_end = strcmp(kind, "start_end") == 0,
+                .prepares = lpo_phases_path_prepares(region),
+                .visits = (uint64_t)lpo_json_int(lpo_json_get(item, "visits"), 0),
+            };
         add_domain(out, lpo_json_text(lpo_json_get(item, "domain"), ""));
     }
 }

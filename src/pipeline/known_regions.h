@@ -8,13 +8,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct lpo_arena;
 
 /* One region; docs/run.md describes the file, native/regions.json. */
 struct lpo_known_region {
     const char *path; /* "decode/LLM@step": '/' inside a name as "\/", other domains "domain@" */
-    bool start_end;
+    bool start_end, prepares; /* `prepares`: loading, warming up (conf/rules/steps.yaml) */
+    uint64_t visits;
 };
 
 struct lpo_known_regions {

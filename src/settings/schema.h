@@ -21,7 +21,8 @@ enum lpo_schema_type {
     LPO_S_TEXT,
     LPO_S_DURATION, /* "10m" */
     LPO_S_WORDS,    /* a list of texts, or one text that commas divide */
-    LPO_S_PATTERNS, /* a list of texts, or one text; a comma is part of it ("regex:a{1,2}") */
+    LPO_S_PATTERNS, /* a list of texts, or one text, "A;B"; a comma is part of it
+                       ("regex:a{1,2}") */
     LPO_S_ARGS,     /* the same for a command line, where an empty text is a word too */
     LPO_S_TEXTS,    /* a list of texts, empty ones too */
     LPO_S_MAP,      /* closed: only keys that have rows */

@@ -327,10 +327,9 @@ static const struct lpo_schema_row rows[] = {
     { "pipeline.ncu.gating_nvtx", LPO_S_BOOL, "true",
       "only kernels inside the ranges of ncu_cli.nvtx.include" },
     { "pipeline.ncu.seed_from_nsys", LPO_S_BOOL, "true",
-      "only the run.top_n_kernels hottest kernels of nsys, where it ran before; not in region "
-      "mode" },
-    { "pipeline.ncu.top_kernels", LPO_S_BOOL, "false",
-      "the same in every mode, of native where it ran, else of nsys" },
+      "only the run.top_n_kernels hottest kernels that native or nsys saw inside ncu's ranges; "
+      "not in region mode" },
+    { "pipeline.ncu.top_kernels", LPO_S_BOOL, "false", "the same in every mode" },
     { "pipeline.ncu.capture", LPO_S_MAP, MAP, "when to record, as pipeline.native.capture" },
     { "pipeline.ncu.capture.range", LPO_S_TEXT, "null",
       "in place of ncu_cli.nvtx.include: this NVTX range", .nullable = true },

@@ -140,6 +140,21 @@ static void add_text(struct lpo_arena *a, enum lpo_schema_type type, const char 
     }
 }
 
+/* "A;B;A::A1", as one text. */
+static void add_patterns(struct lpo_arena *a, const char *text, struct lpo_settings_words *out)
+{
+    bool regex = lpo_str_starts(text, "regex:");
+
+    while (*text) {
+        size_t end = regex ? strlen(text) : strcspn(text, ";");
+        const char *word = text[end] || out->len ? trimmed(a, text, end) : text;
+
+        if (*word)
+            add_word(a, out, word);
+        text += end + (text[end] == ';');
+    }
+}
+
 struct lpo_settings_words lpo_settings_list(struct lpo_arena *a, const struct lpo_node *config,
                                             const char *key)
 {
@@ -156,7 +171,9 @@ struct lpo_settings_words lpo_settings_list(struct lpo_arena *a, const struct lp
     }
     for (size_t i = 0; i < (n->kind == LPO_NODE_LIST ? n->count : 1); i++) {
         text = lpo_settings_node_word(a, n->kind == LPO_NODE_LIST ? n->items[i] : n);
-        if (text)
+        if (text && row->type == LPO_S_PATTERNS && n->kind == LPO_NODE_STRING)
+            add_patterns(a, text, &out);
+        else if (text)
             add_text(a, row->type, text, &out);
     }
     return out;

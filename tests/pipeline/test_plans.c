@@ -65,7 +65,7 @@ static const struct plan_case {
            "replay_mode: kernel, nvtx: {include: [decode*, prefill]}, set: roofline, "
            "metrics: [a.sum, b.avg], sections: [SpeedOfLight, Occupancy], launch_skip: 2, "
            "launch_count: 5, clock_control: none, extra_args: [--x]}}}\n",
-      { "ncu --list-sections", "ncu --query-metrics",
+      { "ncu --list-sections", "ncu --list-sets", "ncu --query-metrics",
         "ncu --config-file off --target-processes all --replay-mode kernel --set roofline "
         "--launch-skip 2 --launch-count 5 --clock-control none --section SpeedOfLight "
         "--section Occupancy --metrics a.sum,b.avg --x --nvtx --nvtx-include "

@@ -222,15 +222,35 @@ class Ncu(Recorded):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.has("ncu/run.ncu-rep", "ncu/raw.csv", "ncu/sections_report.txt", "ncu/sections.txt", "ncu/cmd.txt")
 
-    def test_unknown_metrics_are_dropped_with_a_note_and_the_answer_is_kept(self) -> None:
-        extra = "pipeline.ncu.ncu_cli.metrics=[dram__bytes.sum,no__such.sum]"
-        self.assertEqual(self.replay(*NCU_ON, extra).returncode, 0)
-        capture = next(c for c in self.calls() if "--export" in c)
-        self.assertEqual(capture[capture.index("--metrics") + 1], "dram__bytes.sum")
-        self.assertIn("no__such.sum", " ".join(self.stage("ncu")["notes"]))
-        before = sum("--query-metrics" in c for c in self.calls())
-        self.assertEqual(self.replay(*NCU_ON, extra).returncode, 0)
-        self.assertEqual(sum("--query-metrics" in c for c in self.calls()), before)
+    def test_what_this_ncu_does_not_have_is_dropped_with_a_note(self) -> None:
+        cli = "pipeline.ncu.ncu_cli."
+        for words, flag, want, said in (
+                ([cli + "metrics=[dram__bytes.sum,no__such.sum]"], "--metrics", ["dram__bytes.sum"], "no__such.sum"),
+                ([cli + "sections=[Occupancy,SpeedOfLigt]"], "--section", ["Occupancy"], "SpeedOfLigt is left out"),
+                ([cli + "sections=[Occupancy,NoSuchSectionAtAll]"], "--section", ["Occupancy"], "NoSuchSectionAtAll is left out"),
+                ([cli + "set=roofine"], "--set", [], "did you mean 'roofline'?"),
+                ([cli + "set=full"], "--set", ["full"], None)):
+            with self.subTest(words):
+                self.assertEqual(self.replay(*ANY, *words, "--", "true").returncode, 0)
+                capture = next(c for c in self.calls() if "--export" in c)
+                self.assertEqual([capture[i + 1] for i, w in enumerate(capture) if w == flag], want)
+                notes = [n for n in self.stage("ncu")["notes"] if "left out" in n and "flop_count" not in n and "dram__throughput" not in n]
+                self.assertEqual(len(notes), said is not None, notes)
+                self.assertIn(said or "", " ".join(notes))
+                shutil.rmtree(self.path())
+                os.remove(os.path.join(self.cwd, "calls"))
+
+    def test_nothing_that_this_ncu_has_stops_before_the_capture(self) -> None:
+        cli = "pipeline.ncu.ncu_cli."
+        done = self.replay(*ANY, cli + "sections=[NoSuch]", cli + "set=null", cli + "metrics=[no__such.sum]", "--", "true")
+        self.assertEqual((done.returncode, self.stage("ncu")["state"]), (1, "failed"))
+        self.assertFalse([c for c in self.calls() if "--export" in c])
+
+    def test_all_that_ncu_leaves_lies_in_the_run_folder(self) -> None:
+        self.assertEqual(self.replay(*NCU_ON).returncode, 0)
+        self.has("ncu/available_metrics.txt", "ncu/sets.txt")
+        self.assertFalse(os.path.exists(self.path("ncu/tmp")))  # while it runs
+        self.assertFalse(os.path.exists(os.path.join(self.cwd, "cache")))
 
     def test_no_kernels_is_tried_again_without_the_filter(self) -> None:
         done = self.replay(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decode", FAKE_NCU="no-kernels")
@@ -272,7 +292,7 @@ class Ncu(Recorded):
     def test_without_a_filter_there_is_no_second_try(self) -> None:
         done = self.replay(*ANY, "pipeline.ncu.ncu_cli.nvtx.include=null", "--", "true", FAKE_NCU="no-match")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("no kernel passed", self.stage("ncu")["message"])
+        self.assertNotIn("filter", self.stage("ncu")["message"])
         self.assertFalse(os.path.exists(self.path("ncu/cmd-rerun.txt")))
 
     def test_gating_off_means_no_filter(self) -> None:
@@ -305,16 +325,6 @@ class Ncu(Recorded):
         done = self.replay(*NCU_ON, "pipeline.ncu.ncu_cli.replay_mode=range", FAKE_NCU="range-replay")
         self.assertEqual(done.returncode, 1)
         self.assertIn("app-range", self.stage("ncu")["message"])
-
-    def test_a_section_that_this_ncu_has_not_stops_before_the_capture(self) -> None:
-        for section, near in (("SpeedOfLigt", "did you mean 'SpeedOfLight'?"), ("NoSuchSectionAtAll", "sections.txt lists all 24")):
-            with self.subTest(section):
-                done = self.replay(*ANY, f"pipeline.ncu.ncu_cli.sections=[Occupancy,{section}]", "--", "true")
-                self.assertEqual((done.returncode, self.stage("ncu")["state"]), (1, "failed"))
-                self.assertIn(f"no section '{section}'", self.stage("ncu")["message"])
-                self.assertIn(near, self.stage("ncu")["message"])
-                self.assertFalse([c for c in self.calls() if "--export" in c])
-                shutil.rmtree(self.path())
 
     def test_representatives_are_taken_from_the_first_tokens(self) -> None:
         done = self.replay(*NCU_ON, "infer.max_new_tokens=16", "pipeline.ncu.regions.enable=true",
@@ -452,12 +462,32 @@ class Ncu(Recorded):
                             (["pipeline.ncu.seed_from_nsys=false"], None),
                             (["pipeline.ncu.gating_nvtx=false"], None),
                             (["pipeline.ncu.sampling.mode=representative"], None),
+                            (["pipeline.ncu.ncu_cli.kernel_name_base=demangled"], r"regex:\b(axpy|fma_loop|square)[<(]"),
+                            (["pipeline.ncu.ncu_cli.kernel_name_base=mangled"], "regex:^(_Z4axpyPfPKffi|_Z8fma_loopPfii|_Z6squarePfi)$"),
+                            (["pipeline.ncu.ncu_cli.nvtx.include=B"], "regex:^(square)$"),  # what runs in it
+                            (["pipeline.ncu.ncu_cli.nvtx.include='B;A::A1'"], "regex:^(fma_loop|square)$"),
+                            (["pipeline.ncu.ncu_cli.nvtx.include=elsewhere"], "regex:^(axpy|fma_loop|square)$"),
                             (["pipeline.nsys.enable=false"], None)):
             with self.subTest(words):
                 self.assertEqual(self.seed(ungated, *words), want)
-                said = "pipeline.ncu.seed_from_nsys=false" in " ".join(self.stage("ncu")["notes"])
-                self.assertEqual(said, bool(want) and want != "mine")
+                notes = [n for n in self.stage("ncu")["notes"] if "pipeline.ncu.seed_from_nsys=false" in n]
+                self.assertEqual(len(notes), bool(want) and want != "mine", notes)
+                if "nvtx.include=B" in words[0:1]:
+                    self.assertIn("in 'B' under nsys", notes[0])
+                if words and "elsewhere" in words[0]:
+                    self.assertIn("not of ncu's own range", notes[0])
                 shutil.rmtree(self.path())
+
+    def test_several_ranges_in_one_text(self) -> None:
+        done = self.replay(*ANY, "pipeline.ncu.ncu_cli.replay_mode=range", "pipeline.ncu.ncu_cli.nvtx.include='A;B;A::A1'", "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue({"A/", "B/"} <= set(self.includes()), self.includes())
+        self.assertIn("A/A1/", self.includes())
+
+    def test_load_and_warmup_are_not_captured_beside_other_regions(self) -> None:
+        done = self.replay(*NCU_ON, "run.warmup=1", "pipeline.ncu.regions.enable=true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.includes(), ["prefill/", "decode/"])
 
     def test_no_focus_where_nothing_was_seen(self) -> None:
         self.assertIsNone(self.focus())

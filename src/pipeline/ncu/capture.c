@@ -58,9 +58,10 @@ static bool within_one(const struct lpo_settings_words *patterns, const char *pa
     return false;
 }
 
-static bool is_wanted(struct lpo_stage_ctx *ctx, const struct lpo_known_region *region)
+static bool is_wanted(struct lpo_stage_ctx *ctx, size_t i)
 {
     const struct lpo_ncu_settings *s = ctx->settings;
+    const struct lpo_known_region *region = &ctx->known.at[i];
     struct lpo_levels levels;
 
     if (lpo_region_path_parse(ctx->arena, region->path, ctx->known.domains, ctx->known.ndomains,
@@ -68,7 +69,7 @@ static bool is_wanted(struct lpo_stage_ctx *ctx, const struct lpo_known_region *
         within_one(&s->regions_exclude, region->path, &levels))
         return false;
     return s->regions_include.len ? fits_one(&s->regions_include, region->path, &levels)
-                                  : levels.len == 1;
+                                  : lpo_pipeline_ncu_is_default(&ctx->known, i);
 }
 
 /* Paths join names with '/', so that a region inside another one begins with its path. */
@@ -149,7 +150,7 @@ static int each_known(struct lpo_stage_ctx *ctx, struct lpo_ncu_captures *out, s
         for (size_t i = 0; i < ctx->known.len; i++) {
             const struct lpo_known_region *r = &ctx->known.at[i];
 
-            if (r->start_end != (bool)start_end || !is_wanted(ctx, r) ||
+            if (r->start_end != (bool)start_end || !is_wanted(ctx, i) ||
                 ++*wanted > LPO_MAX_NCU_CAPTURES)
                 continue;
             if (add_region(ctx, r->path, out, err) < 0)
@@ -209,10 +210,10 @@ static void wrap(const struct lpo_ncu_capture *c, const struct lpo_ncu_command *
 
     own.output = lpo_pipeline_ncu_capture_file(c, "");
     if (c->region) {
-        own.nvtx_include = c->nvtx_include;
-        own.nvtx_exclude = (struct lpo_words){ 0 };
-        add_words(c->ctx->arena, &command->nvtx_exclude, &own.nvtx_exclude);
-        add_words(c->ctx->arena, &c->nvtx_exclude, &own.nvtx_exclude);
+        own.select.nvtx_include = c->nvtx_include;
+        own.select.nvtx_exclude = (struct lpo_words){ 0 };
+        add_words(c->ctx->arena, &command->select.nvtx_exclude, &own.select.nvtx_exclude);
+        add_words(c->ctx->arena, &c->nvtx_exclude, &own.select.nvtx_exclude);
     }
     words = lpo_pipeline_ncu_command_words(c->ctx->arena, &own);
     if (c->job.way == LPO_ONE_RANK_NONE)
@@ -261,6 +262,8 @@ int lpo_pipeline_ncu_capture_plan(struct lpo_ncu_capture *c, const struct lpo_nc
         return err->code;
     if (c->ctx->in_job)
         lpo_pipeline_stage_wait_long(c->ctx, step);
+    if (command->temp)
+        lpo_run_step_env(c->ctx->arena, step, "TMPDIR", command->temp);
     wrap(c, command, step);
     return 0;
 }

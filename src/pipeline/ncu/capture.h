@@ -18,8 +18,6 @@ struct lpo_err;
 struct lpo_ncu_command;
 struct lpo_stage_ctx;
 
-#define LPO_NCU_NO_STEP ((size_t)-1)
-
 enum { LPO_MAX_NCU_CAPTURES = 64 }; /* each one runs the program again */
 
 struct lpo_ncu_capture {

@@ -20,10 +20,11 @@ static const struct {
     { "pipeline.ncu.ncu_cli.target_processes", "--target-processes", MEMBER(target_processes) },
     { "pipeline.ncu.ncu_cli.replay_mode", "--replay-mode", MEMBER(replay_mode) },
     { "pipeline.ncu.ncu_cli.set", "--set", MEMBER(set) },
-    { "pipeline.ncu.ncu_cli.kernel_name", "--kernel-name", MEMBER(kernel_name) },
-    { "pipeline.ncu.ncu_cli.kernel_name_base", "--kernel-name-base", MEMBER(kernel_name_base) },
-    { "pipeline.ncu.ncu_cli.launch_skip", "--launch-skip", MEMBER(launch_skip) },
-    { "pipeline.ncu.ncu_cli.launch_count", "--launch-count", MEMBER(launch_count) },
+    { "pipeline.ncu.ncu_cli.kernel_name", "--kernel-name", MEMBER(select.kernel_name) },
+    { "pipeline.ncu.ncu_cli.kernel_name_base", "--kernel-name-base",
+      MEMBER(select.kernel_name_base) },
+    { "pipeline.ncu.ncu_cli.launch_skip", "--launch-skip", MEMBER(select.launch_skip) },
+    { "pipeline.ncu.ncu_cli.launch_count", "--launch-count", MEMBER(select.launch_count) },
     { "pipeline.ncu.ncu_cli.clock_control", "--clock-control", MEMBER(clock_control) },
     { "pipeline.ncu.ncu_cli.cache_control", "--cache-control", MEMBER(cache_control) },
     { "pipeline.ncu.ncu_cli.graph_profiling", "--graph-profiling", MEMBER(graph_profiling) },
@@ -36,41 +37,17 @@ struct lpo_ncu_command lpo_pipeline_ncu_command(const struct lpo_stage_ctx *ctx,
 {
     const struct lpo_ncu_settings *s = ctx->settings;
     struct lpo_ncu_command c = { .program = program,
-                                 .sections = s->sections,
                                  .extra = s->extra_args,
                                  .overwrite = s->force_overwrite };
 
     for (size_t i = 0; i < SCALARS; i++)
         *(const char **)((char *)&c + scalars[i].member) =
             lpo_settings_word(ctx->arena, ctx->config, scalars[i].key);
+    for (size_t i = 0; i < s->sections.len; i++)
+        lpo_run_words_add(ctx->arena, &c.sections, s->sections.at[i]);
     for (size_t i = 0; i < s->metrics.len; i++)
         lpo_run_words_add(ctx->arena, &c.metrics, s->metrics.at[i]);
     return c;
-}
-
-bool lpo_pipeline_ncu_command_has_filter(const struct lpo_ncu_command *c)
-{
-    return c->nvtx_include.len || c->nvtx_exclude.len || c->kernel_name || c->launch_skip;
-}
-
-void lpo_pipeline_ncu_command_drop_filters(struct lpo_ncu_command *c)
-{
-    c->nvtx = false;
-    c->nvtx_include = c->nvtx_exclude = (struct lpo_words){ 0 };
-    c->kernel_name = c->launch_skip = c->range_filter = NULL;
-}
-
-void lpo_pipeline_ncu_gating(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command)
-{
-    const struct lpo_ncu_settings *s = ctx->settings;
-
-    if (s->gating_nvtx || !command->kernel_name)
-        return;
-    if (ctx->manifest)
-        lpo_run_manifest_note(ctx->manifest, ctx->record,
-                              "gating_nvtx=false: ncu_cli.kernel_name=%s is not applied either",
-                              command->kernel_name);
-    command->kernel_name = NULL;
 }
 
 static void add_each(struct lpo_arena *a, struct lpo_words *out, const char *flag,
@@ -85,7 +62,7 @@ static void add_scalars(struct lpo_arena *a, const struct lpo_ncu_command *c, st
     for (size_t i = 0; i < SCALARS; i++) {
         const char *word = *(const char *const *)((const char *)c + scalars[i].member);
 
-        if (c->per_config_count && scalars[i].member == MEMBER(launch_count))
+        if (c->select.per_config_count && scalars[i].member == MEMBER(select.launch_count))
             continue; /* counted for each configuration instead: ncu takes the flag once */
         lpo_run_words_add_flag(a, out, scalars[i].flag, word);
     }
@@ -104,29 +81,29 @@ static void add_metrics(struct lpo_arena *a, const struct lpo_ncu_command *c, st
 struct lpo_words lpo_pipeline_ncu_command_words(struct lpo_arena *a,
                                                 const struct lpo_ncu_command *c)
 {
+    const struct lpo_ncu_selection *s = &c->select;
     struct lpo_words out = { 0 };
 
     lpo_run_words_add(a, &out, c->program);
     /* a config.ncu-cfg of the user's would add flags that no record of this run shows */
     lpo_run_words_add_flag(a, &out, "--config-file", "off");
     add_scalars(a, c, &out);
-    for (size_t i = 0; i < c->sections.len; i++)
-        lpo_run_words_add_flag(a, &out, "--section", c->sections.at[i]);
+    add_each(a, &out, "--section", &c->sections);
     add_metrics(a, c, &out);
     for (size_t i = 0; i < c->extra.len; i++)
         lpo_run_words_add(a, &out, c->extra.at[i]);
-    if (c->nvtx)
+    if (s->nvtx)
         lpo_run_words_add(a, &out, "--nvtx");
-    add_each(a, &out, "--nvtx-include", &c->nvtx_include);
-    add_each(a, &out, "--nvtx-exclude", &c->nvtx_exclude);
-    lpo_run_words_add_flag(a, &out, "--range-filter", c->range_filter);
-    if (c->mangled_names)
+    add_each(a, &out, "--nvtx-include", &s->nvtx_include);
+    add_each(a, &out, "--nvtx-exclude", &s->nvtx_exclude);
+    lpo_run_words_add_flag(a, &out, "--range-filter", s->range_filter);
+    if (s->mangled_names)
         lpo_run_words_add_flag(a, &out, "--kernel-name-base", "mangled");
-    if (c->per_config)
+    if (s->per_config)
         lpo_run_words_add_flag(a, &out, "--filter-mode", "per-launch-config");
-    if (c->per_config_count)
+    if (s->per_config_count)
         lpo_run_words_add_flag(a, &out, "--launch-count",
-                               lpo_arena_printf(a, "%lld", (long long)c->per_config_count));
+                               lpo_arena_printf(a, "%lld", (long long)s->per_config_count));
     if (c->overwrite)
         lpo_run_words_add(a, &out, "--force-overwrite");
     lpo_run_words_add_flag(a, &out, "--log-file", lpo_arena_printf(a, "%s.log", c->output));

@@ -15,7 +15,11 @@
 
 struct lpo_arena;
 struct lpo_err;
+struct lpo_result;
 struct lpo_stage_ctx;
+
+#define LPO_NCU_NO_STEP ((size_t)-1)
+#define LPO_NCU_TEMP    "tmp" /* in the stage's folder, while it runs */
 
 /* What the stage and `lpo kernels` read of pipeline.ncu, besides the flags of one word. */
 struct lpo_ncu_settings {
@@ -28,22 +32,31 @@ struct lpo_ncu_settings {
     struct lpo_settings_words sections, metrics, extra_args;
 };
 
-struct lpo_ncu_command {
-    const char *program;
-    /* ncu_cli.*: one word each; NULL: not passed */
-    const char *target_processes, *replay_mode, *set, *kernel_name, *kernel_name_base;
-    const char *launch_skip, *launch_count, *clock_control, *cache_control, *graph_profiling;
-    struct lpo_settings_words sections;
-    struct lpo_words metrics;
-    struct lpo_settings_words extra; /* the user's own, passed as they are */
-    bool nvtx;                       /* record ranges, so that kernels can be assigned to regions */
+/* Which launches are measured, whoever asked for it: flags of ncu_cli, the regions, the lists of
+ * regions.kernels, the most expensive kernels of an earlier stage, representatives, `lpo kernels`.
+ */
+struct lpo_ncu_selection {
+    bool nvtx; /* record ranges, so that kernels can be assigned to regions */
     struct lpo_words nvtx_include, nvtx_exclude; /* in ncu's grammar */
     const char *range_filter;                    /* which call of the included ranges; NULL: all */
+    const char *kernel_name, *kernel_name_base;  /* NULL: every kernel; functions */
+    const char *launch_skip, *launch_count;      /* NULL: none; all */
     bool per_config;          /* launches are counted for each (kernel, grid, block) */
     int64_t per_config_count; /* how many of each; 0: launch_count */
     bool mangled_names;       /* tell configurations apart by linker names */
+};
+
+struct lpo_ncu_command {
+    const char *program;
+    /* ncu_cli.*: one word each; NULL: not passed */
+    const char *target_processes, *replay_mode, *set;
+    const char *clock_control, *cache_control, *graph_profiling;
+    struct lpo_settings_words extra; /* the user's own, passed as they are */
+    struct lpo_words sections, metrics;
+    struct lpo_ncu_selection select;
     bool overwrite;
     const char *output; /* `output`.ncu-rep and `output`.log */
+    const char *temp;   /* folder of ncu's own temporary files; NULL: the user's */
 };
 
 /* What pipeline.ncu.ncu_cli says; nothing about NVTX or outputs, which depend on the run. */
@@ -53,22 +66,39 @@ struct lpo_ncu_command lpo_pipeline_ncu_command(const struct lpo_stage_ctx *ctx,
 struct lpo_words lpo_pipeline_ncu_command_words(struct lpo_arena *a,
                                                 const struct lpo_ncu_command *c);
 
-/* Is the capture limited to some kernels, by range, name or number? */
-bool lpo_pipeline_ncu_command_has_filter(const struct lpo_ncu_command *c);
-/* The same capture of every kernel. How many are measured stays: launch_count, per_config. */
-void lpo_pipeline_ncu_command_drop_filters(struct lpo_ncu_command *c);
-/* gating_nvtx=false: kernels are not picked by name either. */
-void lpo_pipeline_ncu_gating(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command);
+/* --- which launches (selection.c, nvtx_filter.c) -------------------------------------------- */
 
+/* Is the capture limited to some kernels, by range, name or number? */
+bool lpo_pipeline_ncu_selection_limits(const struct lpo_ncu_selection *s);
+/* The same capture of every kernel. How many are measured stays: launch_count, per_config. */
+void lpo_pipeline_ncu_selection_drop(struct lpo_ncu_selection *s);
+/* What the config alone decides: no name where gating is off, one launch of each configuration
+ * where representatives are measured. */
+void lpo_pipeline_ncu_select(struct lpo_stage_ctx *ctx, struct lpo_ncu_selection *s,
+                             bool representatives);
+/* By name, where the user set none: what regions.kernels allows, or the most expensive kernels that
+ * an earlier stage of this run saw; in one rank of several, none that are collectives. */
+void lpo_pipeline_ncu_select_seen(struct lpo_stage_ctx *ctx, struct lpo_ncu_selection *s,
+                                  bool ranks);
 /* Fails where pipeline.ncu.capture asks for what ncu cannot do. */
 int lpo_pipeline_ncu_check(struct lpo_stage_ctx *ctx, struct lpo_err *err);
 /* The NVTX filter that ncu_cli.nvtx or region mode asks for, in ncu's grammar; nothing when gating
  * is off. A gate on ranges that do not exist is dropped with a note. *nothing says why region mode
  * has no region to capture, else it is untouched; NULL: a region is not asked for. */
-int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command,
+int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_selection *s,
                                  const char **nothing, struct lpo_err *err);
-/* --kernel-name, where the user set none: what regions.kernels allows, or the most expensive
- * kernels that an earlier stage of this run saw; in one rank of several, none that are collectives.
- */
-void lpo_pipeline_ncu_kernel_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command,
-                                    bool ranks);
+
+/* --- what this ncu has (questions.c) --------------------------------------------------------- */
+
+enum lpo_ncu_question { LPO_ASK_SECTIONS, LPO_ASK_SETS, LPO_ASK_METRICS, LPO_NCU_QUESTIONS };
+
+/* Appends a step for each question about what the command names; its index in `asked`, or
+ * LPO_NCU_NO_STEP. What ncu prints about an unknown name differs between versions, and it does so
+ * only after it has started the program. */
+void lpo_pipeline_ncu_ask(struct lpo_stage_ctx *ctx, const struct lpo_ncu_command *command,
+                          struct lpo_steps *steps, size_t asked[LPO_NCU_QUESTIONS]);
+/* After the step of a question ended: what this ncu does not have is taken out of the command, with
+ * a note that names the nearest. LPO_E_CONFIG where nothing to collect is left. */
+int lpo_pipeline_ncu_answer(struct lpo_stage_ctx *ctx, enum lpo_ncu_question question,
+                            const struct lpo_step *step, const struct lpo_result *r,
+                            struct lpo_ncu_command *command, struct lpo_err *err);

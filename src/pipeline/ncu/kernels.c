@@ -205,12 +205,12 @@ int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, boo
     struct lpo_words words;
     struct lpo_step *step;
 
-    command.kernel_name = lpo_arena_printf(a, "regex:%s", kernel->regex);
+    command.select.kernel_name = lpo_arena_printf(a, "regex:%s", kernel->regex);
     if (kernel->base)
-        command.kernel_name_base = kernel->base;
-    command.per_config = per_config || kernel->shaped; /* ncu has no flag for one grid */
+        command.select.kernel_name_base = kernel->base;
+    command.select.per_config = per_config || kernel->shaped; /* ncu has no flag for one grid */
     command.output = lpo_path_join(a, ctx->dir, "ncu");
-    if (lpo_pipeline_ncu_nvtx_filter(ctx, &command, NULL, err) < 0 ||
+    if (lpo_pipeline_ncu_nvtx_filter(ctx, &command.select, NULL, err) < 0 ||
         lpo_pipeline_stage_add_workload(ctx, steps, kernel->name, &opts, &step, err) < 0)
         return err->code;
     words = lpo_pipeline_ncu_command_words(a, &command);

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pipeline/ncu/available.h"
 #include "pipeline/ncu/capture.h"
 #include "pipeline/ncu/command.h"
 #include "pipeline/stage.h"
 #include "pipeline/tool_messages.h"
 #include "region/select.h"
 #include "run/child/supervise.h"
+#include "run/folder.h"
 #include "run/manifest.h"
 #include "run/ranks.h"
 #include "rundir/rundir.h"
@@ -137,21 +137,8 @@ struct state {
     struct lpo_ncu_command command; /* of the next capture */
     struct lpo_ncu_captures captures;
     int64_t most_tokens;
-    size_t list;  /* index of the question which sections exist */
-    size_t query; /* of the question which metrics exist */
+    size_t asked[LPO_NCU_QUESTIONS]; /* steps that ask ncu what it has */
 };
-
-/* One launch of each configuration stands for the others. ncu tells configurations apart by its own
- * short names, in which all instances of a template are one kernel; linker names keep them apart.
- * Not where a filter compares the short ones. */
-static void limit_to_representatives(const struct lpo_stage_ctx *ctx, struct lpo_ncu_command *c)
-{
-    const struct lpo_ncu_settings *settings = ctx->settings;
-
-    c->per_config = true;
-    c->per_config_count = settings->per_config;
-    c->mangled_names = !c->kernel_name && !c->kernel_name_base;
-}
 
 /* ncu slows down with every launch it must look at, the more so the more there were before; the
  * first tokens have nearly every configuration of the later ones. What the user set for all
@@ -186,24 +173,13 @@ static int add_rerun(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_step
     const struct lpo_ncu_settings *settings = ctx->settings;
     struct lpo_ncu_capture *c = lpo_pipeline_ncu_captures_add(ctx, &s->captures, "rerun");
 
-    lpo_pipeline_ncu_command_drop_filters(&s->command);
-    s->command.nvtx = settings->region_mode && settings->gating_nvtx;
+    lpo_pipeline_ncu_selection_drop(&s->command.select);
+    s->command.select.nvtx = settings->region_mode && settings->gating_nvtx;
     if (lpo_pipeline_ncu_capture_plan(c, &s->command, s->most_tokens, steps, err) < 0)
         return err->code;
     steps->at[c->step].label = "ncu without filters";
     steps->at[c->step].cmd_path = lpo_path_join(ctx->arena, ctx->dir, "cmd-rerun.txt");
     return 0;
-}
-
-static void add_list_sections(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps)
-{
-    struct lpo_step *step =
-        lpo_pipeline_stage_add_tool(ctx, steps, "ncu --list-sections", "sections");
-
-    s->list = steps->len - 1;
-    lpo_run_step_arg(ctx->arena, step, s->command.program);
-    lpo_run_step_arg(ctx->arena, step, "--list-sections");
-    step->stdout_path = lpo_path_join(ctx->arena, ctx->dir, "sections.txt");
 }
 
 static bool separate(const struct lpo_ncu_settings *settings)
@@ -239,13 +215,15 @@ static int ncu_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct l
     struct state *s = LPO_NEW(ctx->arena, struct state);
     const char *program = NULL, *nothing = NULL;
 
-    *s = (struct state){ .list = LPO_NCU_NO_STEP, .query = LPO_NCU_NO_STEP };
     ctx->private = s;
     if (lpo_pipeline_stage_tool(ctx, &lpo_pipeline_ncu, &program, err) < 0)
         return err->code;
     s->command = lpo_pipeline_ncu_command(ctx, program);
-    lpo_pipeline_ncu_gating(ctx, &s->command);
-    if (lpo_pipeline_ncu_nvtx_filter(ctx, &s->command, &nothing, err) < 0)
+    /* its sockets may lie there too, and their paths have at most 107 bytes */
+    if (strlen(ctx->dir) < 70)
+        s->command.temp = lpo_path_join(ctx->arena, ctx->dir, LPO_NCU_TEMP);
+    lpo_pipeline_ncu_select(ctx, &s->command.select, representatives(ctx->config));
+    if (lpo_pipeline_ncu_nvtx_filter(ctx, &s->command.select, &nothing, err) < 0)
         return err->code;
     if (!nothing && plan_captures(ctx, s, err) < 0)
         return err->code;
@@ -253,14 +231,8 @@ static int ncu_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct l
         profile_nothing(ctx, nothing ? nothing : "regions.exclude leaves no region");
         return 0;
     }
-    if (representatives(ctx->config))
-        limit_to_representatives(ctx, &s->command);
     s->most_tokens = few_tokens(ctx);
-    add_list_sections(ctx, s, steps);
-    if (s->command.metrics.len) {
-        s->query = steps->len;
-        lpo_pipeline_ncu_metrics_plan(ctx, program, steps);
-    }
+    lpo_pipeline_ncu_ask(ctx, &s->command, steps, s->asked);
     for (size_t i = 0; i < s->captures.len; i++)
         if (lpo_pipeline_ncu_capture_plan(&s->captures.at[i], &s->command, s->most_tokens, steps,
                                           err) < 0)
@@ -268,30 +240,81 @@ static int ncu_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct l
     return 0;
 }
 
-/* What the plan could not know: which kernels the stages before saw, and whether ncu was asked for
- * its metrics before. */
+/* What the plan could not know: which kernels the stages before saw. */
 static int ncu_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
 {
     struct state *s = ctx->private;
 
     if (!s->captures.len)
         return 0;
-    lpo_pipeline_ncu_kernel_filter(ctx, &s->command,
-                                   ctx->in_job || s->captures.at[0].job.way != LPO_ONE_RANK_NONE);
-    if (s->query != LPO_NCU_NO_STEP &&
-        lpo_pipeline_ncu_metrics_recall(ctx, s->command.program, steps->at[s->query].stdout_path)) {
-        lpo_pipeline_ncu_metrics_filter(ctx, steps->at[s->query].stdout_path, &s->command);
-        lpo_run_steps_remove(steps, s->query);
-        s->query = LPO_NCU_NO_STEP;
-        for (size_t i = 0; i < s->captures.len; i++)
-            s->captures.at[i].step--;
-    }
+    lpo_pipeline_ncu_select_seen(ctx, &s->command.select,
+                                 ctx->in_job || s->captures.at[0].job.way != LPO_ONE_RANK_NONE);
     render(s, steps);
+    if (s->command.temp && lpo_file_make_dirs(s->command.temp, err) < 0)
+        return err->code;
     for (size_t i = 0; i < s->captures.len; i++)
         if (lpo_pipeline_ncu_capture_prepare(&s->captures.at[i], err) < 0)
             return err->code;
     return 0;
 }
+
+/* --- what went wrong with a capture, from its log and its end, in plain words -------------- */
+
+enum { MAX_LOG = 64 << 20, MAX_LINE = 400 };
+
+/* "==ERROR== Option … did not match any section." without its mark; NULL: there is none. */
+static const char *error_line(struct lpo_arena *a, const char *text)
+{
+    static const char mark[] = "==ERROR== ";
+    const char *at = strstr(text, mark);
+    size_t len;
+
+    if (!at)
+        return NULL;
+    at += sizeof mark - 1;
+    len = strcspn(at, "\r\n");
+    return lpo_arena_printf(a, "ncu says: %.*s", (int)(len < MAX_LINE ? len : MAX_LINE), at);
+}
+
+/* What `file` says about the failure: a message we know, or ncu's own line. */
+static const char *read_problem(struct lpo_arena *a, const char *file,
+                                const struct lpo_tool_message **message)
+{
+    LPO_AUTO(lpo_file_text) text = NULL;
+
+    if (!file || lpo_file_text_read_limit(file, MAX_LOG, &text, NULL) < 0)
+        return NULL;
+    *message = lpo_pipeline_tool_message_find(text->at);
+    return *message ? NULL : error_line(a, text->at);
+}
+
+const char *lpo_pipeline_ncu_problem(struct lpo_arena *a, const char *log,
+                                     const struct lpo_step *step, const struct lpo_result *r,
+                                     const struct lpo_tool_message **message)
+{
+    struct lpo_err err = { 0 };
+    bool failed = lpo_pipeline_stage_judge(step, r, &err) < 0;
+    const char *line;
+
+    *message = NULL;
+    line = read_problem(a, log, message);
+    /* ncu opens its log only after it has read its flags: a wrong flag is on its own output. */
+    if (failed && !*message && !line)
+        line = read_problem(a, step->stdout_path, message);
+    if (failed && !*message && !line)
+        line = read_problem(a, step->stderr_path, message);
+    if (*message && ((*message)->what & LPO_TOOL_ADVICE) && !failed)
+        return NULL;
+    if (*message)
+        return lpo_arena_printf(a, "%s: %s", (*message)->meaning, (*message)->remedy);
+    if (!failed)
+        return NULL;
+    return line ? lpo_arena_printf(a, "%s (%s)", lpo_err_cause(&err), line)
+                : lpo_arena_strdup(a, lpo_err_cause(&err));
+}
+
+/* --- after each step ---------------------------------------------------------------------------
+ */
 
 static bool made_report(const struct lpo_ncu_capture *c)
 {
@@ -310,10 +333,15 @@ static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_
                                           &step, r, &message);
     c->missing = message && (message->what & LPO_TOOL_MISSING);
     c->empty = c->problem && message && (message->what & LPO_TOOL_FILTERED) && !made;
+    if (c->empty && !c->region && !lpo_pipeline_ncu_selection_limits(&s->command.select))
+        c->problem =
+            "ncu was limited to no range and no kernel, and saw none: the program launched "
+            "none, or a process did that ncu does not follow "
+            "(ncu_cli.target_processes=all follows all)";
     if (c->region)
         lpo_pipeline_stage_note_workload(c->ctx);
     if (c->empty && !c->region && strcmp(c->name, "run") == 0 && !ctx->in_job &&
-        lpo_pipeline_ncu_command_has_filter(&s->command)) {
+        lpo_pipeline_ncu_selection_limits(&s->command.select)) {
         lpo_run_manifest_note(ctx->manifest, ctx->record, "%s; trying again without filters",
                               message->meaning);
         return add_rerun(ctx, s, steps, err);
@@ -328,18 +356,6 @@ static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_
     return 0; /* collect() reports what is wrong: what can be read is saved first */
 }
 
-/* That ncu cannot list its sections is a note; a section that is not in its list is a failure. */
-static int after_list(struct lpo_stage_ctx *ctx, const struct state *s, const struct lpo_step *step,
-                      const struct lpo_result *r, struct lpo_err *err)
-{
-    struct lpo_err why = { 0 };
-
-    if (lpo_pipeline_stage_judge(step, r, &why) == 0)
-        return lpo_pipeline_ncu_sections_check(ctx, &s->command, step->stdout_path, err);
-    lpo_run_manifest_note(ctx->manifest, ctx->record, "%s", lpo_err_cause(&why));
-    return 0;
-}
-
 static int ncu_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t i,
                      const struct lpo_result *r, struct lpo_err *err)
 {
@@ -348,14 +364,14 @@ static int ncu_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t 
     for (size_t k = 0; k < s->captures.len; k++)
         if (i == s->captures.at[k].step)
             return after_capture(ctx, s, &s->captures.at[k], steps, r, err);
-    if (i == s->list)
-        return after_list(ctx, s, &steps->at[i], r, err);
-    if (i == s->query) {
-        if (r->end == LPO_END_EXIT && r->code == 0)
-            lpo_pipeline_ncu_metrics_filter(ctx, steps->at[i].stdout_path, &s->command);
-        render(s, steps);
-        return 0;
-    }
+    for (int q = 0; q < LPO_NCU_QUESTIONS; q++)
+        if (i == s->asked[q]) {
+            int rc = lpo_pipeline_ncu_answer(ctx, (enum lpo_ncu_question)q, &steps->at[i], r,
+                                             &s->command, err);
+
+            render(s, steps);
+            return rc;
+        }
     return lpo_pipeline_stage_judge(&steps->at[i], r, err);
 }
 
@@ -408,6 +424,7 @@ static int ncu_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 
     if (!s->captures.len)
         return 0;
+    lpo_run_folder_remove(ctx->arena, ctx->dir, LPO_NCU_TEMP, NULL);
     if (s->captures.at[0].region)
         return judge_regions(ctx, s, err);
     return judge(&s->captures.at[s->captures.len - 1], err);

@@ -52,7 +52,10 @@ int lpo_pipeline_ncu_expr_add(struct lpo_arena *a, const char *pattern,
                               const struct lpo_known_regions *seen, struct lpo_exprs *out,
                               struct lpo_err *err);
 
-/* An expression for every region that has no parent. False, and none, where they are too many for
+/* Is the region captured where the user names none? It has no parent; loading and warming up are,
+ * only where there is nothing else. */
+bool lpo_pipeline_ncu_is_default(const struct lpo_known_regions *known, size_t i);
+/* An expression for each of those. False, and none, where they are too many for
  * one command. */
 bool lpo_pipeline_ncu_expr_add_outermost(struct lpo_arena *a, const struct lpo_known_regions *known,
                                          struct lpo_exprs *out);
@@ -60,7 +63,7 @@ bool lpo_pipeline_ncu_expr_add_outermost(struct lpo_arena *a, const struct lpo_k
 /* The parts of an expression as one regular expression of ncu's. */
 const char *lpo_pipeline_ncu_expr_regex(struct lpo_arena *a, const struct lpo_expr *e);
 
-/* After the last pattern (nvtx_join.c): makes one regular expression of several where it says the
+/* After the last pattern: makes one regular expression of several where it says the
  * same. LPO_E_CONFIG where ncu would pass over one of ours; *note where it will pass over one that
  * was written in its own grammar, else NULL. */
 int lpo_pipeline_ncu_exprs_join(struct lpo_arena *a, struct lpo_exprs *exprs, const char **note,

@@ -304,7 +304,7 @@ int lpo_pipeline_ncu_check(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     return choose_window(ctx, &patterns, &range_filter, err);
 }
 
-int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command,
+int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_selection *select,
                                  const char **nothing, struct lpo_err *err)
 {
     const struct lpo_ncu_settings *s = ctx->settings;
@@ -312,20 +312,20 @@ int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_comma
     struct lpo_settings_words patterns = s->nvtx_include;
     bool by_region = s->region_mode && nothing;
 
-    if (choose_window(ctx, &patterns, &command->range_filter, err) < 0)
+    if (choose_window(ctx, &patterns, &select->range_filter, err) < 0)
         return err->code;
     if (!s->gating_nvtx) {
-        command->range_filter = NULL;
+        select->range_filter = NULL;
         return 0;
     }
     if ((by_region ? regions(ctx, &include, nothing, err) : gates(ctx, &patterns, &include, err)) <
         0)
         return err->code;
     if (!include.len)
-        command->range_filter = NULL; /* the range was dropped: there are no calls to count */
+        select->range_filter = NULL; /* the range was dropped: there are no calls to count */
     translate_excludes(ctx, &exclude);
-    command->nvtx = include.len || exclude.len || s->region_mode;
-    command->nvtx_include = words_of(ctx->arena, &include);
-    command->nvtx_exclude = words_of(ctx->arena, &exclude);
+    select->nvtx = include.len || exclude.len || s->region_mode;
+    select->nvtx_include = words_of(ctx->arena, &include);
+    select->nvtx_exclude = words_of(ctx->arena, &exclude);
     return 0;
 }

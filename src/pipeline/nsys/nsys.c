@@ -348,11 +348,29 @@ static const struct lpo_tool_message *known_message(struct lpo_stage_ctx *ctx)
                : NULL;
 }
 
+/* How often native saw the range of an nsys gate ("Range", "Range@Domain"), anywhere in a stack. */
+static uint64_t visits_of(const struct lpo_known_regions *known, const char *gate)
+{
+    size_t len = strcspn(gate, "@");
+    uint64_t visits = 0;
+
+    for (size_t i = 0; i < known->len; i++) {
+        const char *path = known->at[i].path;
+        size_t n = strlen(path);
+
+        if (n >= len && strncmp(path + n - len, gate, len) == 0 &&
+            (n == len || strchr("/@", path[n - len - 1])))
+            visits += known->at[i].visits;
+    }
+    return visits;
+}
+
 /* No report: what to check, in the order that finds it soonest. */
 static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_err *err)
 {
     const struct lpo_tool_message *m = known_message(ctx);
     const char **files;
+    uint64_t visits;
 
     if (find_files(ctx, "*.qdstrm", &files) > 0)
         return lpo_pipeline_nsys_explain_importer(ctx->arena, s->nsys, err);
@@ -376,6 +394,13 @@ static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct 
                         "nsys made no report: the program ended before the %s s of "
                         "pipeline.nsys.capture.after had passed",
                         s->delay);
+    if (s->gate && (visits = visits_of(&ctx->known, s->gate)))
+        return lpo_fail(err, LPO_E_CHILD,
+                        "nsys made no report: it saw no range '%s', which native recorded %llu "
+                        "times in this run. The process that enters it may be one that nsys does "
+                        "not follow, or may enter it before nsys is ready: compare with "
+                        "pipeline.nsys.gating_nvtx=false",
+                        s->gate, (unsigned long long)visits);
     if (s->gate)
         return lpo_fail(
             err, LPO_E_CHILD,
