@@ -4,17 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
+#include "analysis/limits/limits.h"
+#include "analysis/run.h"
 #include "cli/app.h"
 #include "cli/command.h"
 #include "cli/trace_options.h"
 #include "gpu/this_machine.h"
 #include "model/needs.h"
 #include "model/read/read.h"
+#include "reference/reference.h"
+#include "reference/serving.h"
 #include "report/doc/doc.h"
 #include "report/static/static.h"
 #include "run/install.h"
+#include "rundir/rundir.h"
+#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/json.h"
 #include "util/path.h"
 #include "util/str.h"
 #include "util/vec.h"
@@ -41,10 +49,13 @@ static const struct {
     size_t offset;
 } sizes[] = {
     { "seq", offsetof(struct lpo_needs_options, seq) },
+    { "isl", offsetof(struct lpo_needs_options, seq) },
+    { "osl", offsetof(struct lpo_needs_options, output) },
     { "context", offsetof(struct lpo_needs_options, context) },
     { "batch", offsetof(struct lpo_needs_options, batch) },
     { "image", offsetof(struct lpo_needs_options, image) },
     { "tp", offsetof(struct lpo_needs_options, tp) },
+    { "ep", offsetof(struct lpo_needs_options, ep) },
 };
 
 enum { NSIZES = sizeof sizes / sizeof *sizes };
@@ -135,12 +146,29 @@ static int find_size(const char *name, size_t len)
     return -1;
 }
 
+/* "8", or "1..256": 1, 2, 4 … and 256. */
+static int parse_values(char *text, struct axis *axis, struct lpo_err *err)
+{
+    char *dots = strstr(text, "..");
+    uint64_t value, last = 0;
+    int rc = dots ? parse_size("--sweep", dots + 2, &last, err) : 0;
+
+    if (dots)
+        *dots = '\0';
+    if (rc == 0)
+        rc = parse_size("--sweep", text, &value, err);
+    for (; rc == 0 && value < last; value *= 2)
+        lpo_vec_push(&axis->values, value);
+    if (rc == 0)
+        lpo_vec_push(&axis->values, dots ? last : value);
+    return rc;
+}
+
 static int parse_axes(struct lpo_arena *a, const char *text, struct axis *axes, size_t *count,
                       struct lpo_err *err)
 {
     while (*text) {
         size_t len = strcspn(text, ","), name = strcspn(text, "=");
-        uint64_t value;
         int rc;
 
         if (name < len) {
@@ -148,8 +176,8 @@ static int parse_axes(struct lpo_arena *a, const char *text, struct axis *axes, 
 
             if (size < 0 || *count == NSIZES)
                 return lpo_fail(err, LPO_E_USAGE,
-                                "--sweep varies seq, context, batch, image and tp, each once; it "
-                                "cannot vary '%.*s'",
+                                "--sweep varies seq (isl), osl, context, batch, image, tp and ep, "
+                                "each once; it cannot vary '%.*s'",
                                 (int)len, text);
             axes[(*count)++].size = size;
             text += name + 1;
@@ -157,10 +185,9 @@ static int parse_axes(struct lpo_arena *a, const char *text, struct axis *axes, 
         }
         if (*count == 0)
             return lpo_fail(err, LPO_E_USAGE, "--sweep must be name=value,value,…, not '%s'", text);
-        rc = parse_size("--sweep", lpo_arena_strndup(a, text, len), &value, err);
+        rc = parse_values(lpo_arena_strndup(a, text, len), &axes[*count - 1], err);
         if (rc < 0)
             return rc;
-        lpo_vec_push(&axes[*count - 1].values, value);
         text += len;
         text += *text == ',';
     }
@@ -169,8 +196,16 @@ static int parse_axes(struct lpo_arena *a, const char *text, struct axis *axes, 
 
 typedef LPO_VEC(struct lpo_sweep_row) row_vec;
 
+/* Asked for with --isl or --osl. */
+struct server {
+    struct lpo_reference *reference; /* NULL: nothing is predicted */
+    const char *framework;
+    struct lpo_static_serving found;
+};
+
 static int run_sweep(const struct lpo_json *config, const struct lpo_needs_options *base,
-                     struct axis *axes, size_t count, row_vec *rows, struct lpo_err *err)
+                     const struct server *server, struct axis *axes, size_t count, row_vec *rows,
+                     struct lpo_err *err)
 {
     size_t total = 1;
 
@@ -182,7 +217,9 @@ static int run_sweep(const struct lpo_json *config, const struct lpo_needs_optio
     for (size_t point = 0; point < total; point++) {
         struct lpo_needs_options o = *base;
         LPO_AUTO(lpo_model_needs) needs = NULL;
+        struct lpo_serving served;
         size_t rest = point;
+        bool known;
         int rc;
 
         for (size_t i = count; i-- > 0; rest /= axes[i].values.len)
@@ -190,13 +227,16 @@ static int run_sweep(const struct lpo_json *config, const struct lpo_needs_optio
         rc = lpo_model_needs_create(config, &o, &needs, err);
         if (rc < 0)
             return rc;
-        lpo_vec_push(rows, lpo_static_sweep_row(needs));
+        known = server->reference &&
+                lpo_reference_serve(server->reference, needs, server->framework, &served);
+        lpo_vec_push(rows, lpo_static_sweep_row(needs, known ? &served : NULL));
     }
     return 0;
 }
 
 static int sweep(struct lpo_app *app, const struct lpo_args *args, const struct lpo_json *config,
-                 const struct lpo_needs_options *base, row_vec *rows, struct lpo_err *err)
+                 const struct lpo_needs_options *base, const struct server *server, row_vec *rows,
+                 struct lpo_err *err)
 {
     struct axis axes[NSIZES] = { 0 };
     size_t count = 0;
@@ -205,7 +245,7 @@ static int sweep(struct lpo_app *app, const struct lpo_args *args, const struct 
     for (const char *const *s = lpo_cli_args_list(args, "sweep"); *s && rc == 0; s++)
         rc = parse_axes(app->arena, *s, axes, &count, err);
     if (rc == 0 && count)
-        rc = run_sweep(config, base, axes, count, rows, err);
+        rc = run_sweep(config, base, server, axes, count, rows, err);
     for (size_t i = 0; i < NSIZES; i++)
         lpo_vec_free(&axes[i].values);
     return rc;
@@ -224,12 +264,102 @@ static int print(struct lpo_app *app, const struct lpo_args *args,
     return 0;
 }
 
+static bool is_axis(const struct lpo_args *args, const char *name)
+{
+    for (const char *const *s = lpo_cli_args_list(args, "sweep"); *s; s++)
+        if (strncmp(*s, name, strlen(name)) == 0)
+            return true;
+    return lpo_cli_args_has(args, name);
+}
+
+/* The GPU's measured times, where a prediction is asked for. */
+static int open_server(struct lpo_app *app, const struct lpo_args *args,
+                       struct lpo_needs_options *o, struct server *s, struct lpo_err *err)
+{
+    const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(app->arena);
+    const char *path;
+    int i = 0;
+
+    s->framework = lpo_cli_args_text(args, "framework", NULL);
+    if (!is_axis(args, "isl") && !is_axis(args, "osl") && !s->framework &&
+        !lpo_cli_args_has(args, "measured"))
+        return 0;
+    o->output = o->output ? o->output : o->seq;
+    if (!o->hardware)
+        return lpo_fail(err, LPO_E_USAGE, "a prediction needs --hardware: a GPU with a reference");
+    while (s->framework && lpo_reference_framework(i) &&
+           strcmp(lpo_reference_framework(i), s->framework) != 0)
+        i++;
+    if (!lpo_reference_framework(i))
+        return lpo_fail(err, LPO_E_USAGE,
+                        "--framework must be vllm, sglang, trtllm or any, not '%s'", s->framework);
+    path = lpo_reference_path(app->arena, dirs, o->hardware->name);
+    if (!path)
+        return lpo_fail(err, LPO_E_NOTFOUND,
+                        "there is no reference of '%s': kernels were measured on a100_sxm, "
+                        "h100_sxm, h200_sxm, b200_sxm and l40s; without --isl and --osl the least "
+                        "time is computed",
+                        o->hardware->name);
+    return lpo_reference_load(path, &s->reference, err);
+}
+
+/* The regions of a run, set against the same model and sizes. */
+static int measure(struct lpo_app *app, const char *dir, const struct lpo_static_report *r,
+                   struct lpo_limits **out, struct lpo_err *err)
+{
+    const char *words[] = { dir, NULL };
+    const struct lpo_args args = { .words = words, .nwords = 1 };
+    LPO_AUTO(lpo_analysis_run) run = NULL;
+    LPO_AUTO(lpo_doc) doc = lpo_static_doc(r);
+    struct lpo_limits_input in = { .hardware = r->needs->options.hardware };
+    lpo_limits_regions regions = { 0 };
+    LPO_STR text = { 0 };
+    int rc = lpo_cli_traces_open(app, &args, LPO_SKIP_OPS, NULL, &run, err);
+
+    if (rc < 0)
+        return lpo_ctx(err, "--measured");
+    lpo_writer_json.write(doc, &text);
+    rc = lpo_json_parse(app->arena, lpo_str_text(&text), text.len, &in.needed, err);
+    in.mappings = run->dir->mappings;
+    in.steps = run->dir->decode_steps;
+    lpo_limits_regions_of(app->arena, lpo_analysis_run_main(run), &regions);
+    in.regions = regions.at;
+    in.nregions = regions.len;
+    if (rc == 0)
+        rc = lpo_limits_create(&in, out, err);
+    lpo_vec_free(&regions);
+    return rc;
+}
+
+static int predict(struct lpo_app *app, const struct lpo_args *args, struct server *s,
+                   struct lpo_static_report *r, struct lpo_limits **measured, struct lpo_err *err)
+{
+    const char *run = lpo_cli_args_text(args, "measured", NULL);
+    int rc = 0;
+
+    if (!s->reference)
+        return 0;
+    if (!lpo_reference_serve(s->reference, r->needs, s->framework, &s->found.predicted))
+        return lpo_fail(err, LPO_E_NOTFOUND, "'%s' generates no tokens: it cannot be served so",
+                        r->path);
+    s->found.gpu = lpo_reference_gpu(s->reference);
+    s->found.source = lpo_reference_source(s->reference);
+    if (run)
+        rc = measure(app, run, r, measured, err);
+    s->found.measured = *measured;
+    r->serving = &s->found;
+    return rc;
+}
+
 static int analyze(struct lpo_app *app, const struct lpo_args *args, struct lpo_model_files *files,
                    struct lpo_err *err)
 {
     struct lpo_needs_options o = lpo_model_needs_defaults();
     const char *name = lpo_cli_args_text(args, "hardware", NULL);
     LPO_AUTO(lpo_model_needs) needs = NULL;
+    LPO_AUTO(lpo_limits) measured = NULL;
+    struct lpo_static_report report = { .path = args->words[0], .files = files };
+    struct server server = { 0 };
     struct lpo_hardware hw;
     row_vec rows = { 0 };
     int rc = read_options(args, &o, err);
@@ -239,24 +369,24 @@ static int analyze(struct lpo_app *app, const struct lpo_args *args, struct lpo_
         o.hardware = &hw;
     }
     if (rc == 0)
+        rc = open_server(app, args, &o, &server, err);
+    if (rc == 0)
         rc = lpo_model_read(app->arena, args->words[0], files, err);
-    if (rc < 0)
-        return rc;
     if (files->bytes && o.dtype == LPO_DTYPE_NONE)
         o.weight_bytes = (double)files->bytes;
-    rc = lpo_model_needs_create(files->config, &o, &needs, err);
-    if (rc < 0)
-        return lpo_ctx(err, "cannot analyse '%s'", files->config_path);
-    rc = sweep(app, args, files->config, &o, &rows, err);
+    if (rc == 0 && (rc = lpo_model_needs_create(files->config, &o, &needs, err)) < 0)
+        lpo_ctx(err, "cannot analyse '%s'", files->config_path);
+    report.needs = needs;
     if (rc == 0)
-        rc = print(app, args,
-                   &(struct lpo_static_report){ .path = args->words[0],
-                                                .needs = needs,
-                                                .files = files,
-                                                .sweep = rows.at,
-                                                .sweeps = rows.len },
-                   err);
+        rc = predict(app, args, &server, &report, &measured, err);
+    if (rc == 0)
+        rc = sweep(app, args, files->config, &o, &server, &rows, err);
+    report.sweep = rows.at;
+    report.sweeps = rows.len;
+    if (rc == 0)
+        rc = print(app, args, &report, err);
     lpo_vec_free(&rows);
+    lpo_reference_destroy(server.reference);
     return rc;
 }
 
@@ -283,6 +413,11 @@ static const struct lpo_option options[] = {
     { "kv-dtype", 0, LPO_OPT_TEXT, "T",
       "format of the KV cache (as the weights, at least 16 bits)" },
     { "tp", 0, LPO_OPT_TEXT, "N", "tensor-parallel ranks (1)" },
+    { "ep", 0, LPO_OPT_TEXT, "N", "groups of these ranks that experts are spread over (1)" },
+    { "isl", 0, LPO_OPT_TEXT, "L", "predict a server: tokens of a request (1024)" },
+    { "osl", 0, LPO_OPT_TEXT, "L", "… and tokens that it generates (as --isl)" },
+    { "framework", 0, LPO_OPT_TEXT, "F", "… served by vllm, sglang or trtllm (any)" },
+    { "measured", 0, LPO_OPT_TEXT, "RUN", "… beside the regions of this run or trace" },
     { "hardware", 0, LPO_OPT_TEXT, "H", "entry of conf/hardware, a GPU's name, cpu or this" },
     { "counting", 0, LPO_OPT_TEXT, "HOW",
       "model (what the model needs) or framework (what PyTorch counts)" },
@@ -291,7 +426,8 @@ static const struct lpo_option options[] = {
     { "unfused", 0, LPO_OPT_FLAG, NULL, "attention writes its scores to memory" },
     { "strict", 0, LPO_OPT_FLAG, NULL,
       "refuse a model family that lpo does not have, instead of guessing" },
-    { "sweep", 0, LPO_OPT_LIST, "AXES", "seq=128,1024,batch=1,8: one row for each combination" },
+    { "sweep", 0, LPO_OPT_LIST, "AXES",
+      "seq=128,1024,batch=1..256: one row for each combination; .. doubles" },
     { "output", 'o', LPO_OPT_TEXT, "DIR", "write static_compute.{json,md} into this folder" },
     { "json", 0, LPO_OPT_FLAG, NULL, "print JSON" },
     { 0 },
@@ -300,7 +436,8 @@ static const struct lpo_option options[] = {
 const struct lpo_command lpo_cli_cmd_analyze = {
     .name = "analyze",
     .summary = "what a model must compute and move, and the least time that takes",
-    .usage = "MODEL [--seq L] [--context L] [--batch B] [--image PX] [--hardware H] [--json]",
+    .usage = "MODEL [--seq L] [--context L] [--batch B] [--image PX] [--hardware H] [--isl L] "
+             "[--osl L] [--json]",
     .about = "MODEL is a folder, a config.json, a .safetensors or a .gguf file; no weights are "
              "read.\nExample: lpo analyze ./Llama-3.2-1B --seq 2048 --batch 8 --hardware h200_sxm",
     .options = options,

@@ -137,7 +137,7 @@ void lpo_model_memory_plan(struct lpo_model_needs *a)
     const struct lpo_model_decoder *d = a->model->decoder;
     const struct lpo_needs_options *o = &a->options;
     struct lpo_model_memory *m = &a->memory;
-    uint64_t longest = o->context > o->seq ? o->context : o->seq;
+    uint64_t end = o->seq + o->output, longest = o->context > end ? o->context : end;
     double byte = lpo_dtype_bytes(o->kv_dtype), one = 0, room;
 
     m->weights = weights_of_rank(a);

@@ -37,9 +37,10 @@ static int resolve_options(struct lpo_model_needs *a, struct lpo_err *err)
     int rc;
 
     o->seq = o->seq ? o->seq : USUAL_SEQ;
-    o->context = o->context ? o->context : o->seq;
+    o->context = o->context ? o->context : o->seq + o->output / 2;
     o->batch = o->batch ? o->batch : 1;
     o->tp = o->tp ? o->tp : 1;
+    o->ep = o->ep ? o->ep : 1;
     o->image = o->image ? o->image : lpo_model_image(a->model);
     if (o->dtype == LPO_DTYPE_NONE)
         o->dtype = a->model->dtype != LPO_DTYPE_NONE ? a->model->dtype : LPO_BF16;
@@ -55,6 +56,11 @@ static int resolve_options(struct lpo_model_needs *a, struct lpo_err *err)
     rc = check_size("the sequence length", o->seq, max_tokens, err);
     if (rc == 0)
         rc = check_size("the context", o->context, max_tokens, err);
+    if (rc == 0)
+        rc = check_size("the number of generated tokens", o->output, max_tokens, err);
+    if (rc == 0 && o->tp % o->ep)
+        rc = lpo_fail(err, LPO_E_USAGE, "%llu expert-parallel groups do not divide %llu ranks",
+                      (unsigned long long)o->ep, (unsigned long long)o->tp);
     if (rc == 0)
         rc = check_size("the batch", o->batch, 1 << 24, err);
     if (rc == 0)
@@ -222,6 +228,23 @@ static int run_all(struct lpo_model_needs *a, struct lpo_err *err)
     return 0;
 }
 
+/* Which weights have which format. A format that the user names replaces it, unless it is the one
+ * that the config gives most of the weights: what that leaves out stays wide. */
+static int read_quant(struct lpo_model_needs *a, const struct lpo_json *config, struct lpo_err *err)
+{
+    enum lpo_dtype wanted = a->options.dtype;
+    struct lpo_err ignored = { 0 };
+    int rc = lpo_model_quant_create(config, &a->quant, wanted ? &ignored : err);
+
+    if (wanted && a->quant && lpo_model_quant_main(a->quant) == wanted)
+        a->options.dtype = LPO_DTYPE_NONE;
+    else if (wanted) {
+        lpo_model_quant_destroy(a->quant);
+        a->quant = NULL;
+    }
+    return wanted ? 0 : rc;
+}
+
 int lpo_model_needs_create(const struct lpo_json *config, const struct lpo_needs_options *options,
                            struct lpo_model_needs **out, struct lpo_err *err)
 {
@@ -236,8 +259,8 @@ int lpo_model_needs_create(const struct lpo_json *config, const struct lpo_needs
     if (rc < 0)
         return rc;
     a->model = model;
-    if (options->dtype == LPO_DTYPE_NONE && options->weight_bytes <= 0)
-        rc = lpo_model_quant_create(config, &a->quant, err);
+    if (options->weight_bytes <= 0)
+        rc = read_quant(a, config, err);
     if (rc < 0)
         return rc;
     rc = resolve_options(a, err);

@@ -29,13 +29,16 @@ enum lpo_mla { LPO_MLA_AUTO, LPO_MLA_ABSORBED, LPO_MLA_EXPANDED };
 struct lpo_needs_options {
     uint64_t seq, context, batch, image; /* 0: seq 1024, context = seq, batch 1, the config's */
     uint64_t parts, part; /* further views of every image, and their side in pixels; 0: none */
+    uint64_t output; /* tokens generated after the prompt: the context is then half of them later,
+                      * and the cache must hold all; 0: not said */
     enum lpo_counting counting;
-    enum lpo_dtype dtype, kv_dtype;      /* NONE: the config's, else bf16; kv: as dtype */
-    uint64_t tp;                         /* tensor-parallel ranks; 0 and 1: one */
-    enum lpo_mla mla;                    /* AUTO: absorbed in decode, unless framework */
-    bool head_all;                       /* logits of every position (always so in framework) */
-    bool unfused;                        /* attention writes its scores to memory */
-    bool strict;                         /* see struct lpo_model_options */
+    enum lpo_dtype dtype, kv_dtype; /* NONE: the config's, else bf16; kv: as dtype */
+    uint64_t tp;                    /* tensor-parallel ranks; 0 and 1: one */
+    uint64_t ep;      /* of them, groups that experts are spread over: reference/serving.h alone */
+    enum lpo_mla mla; /* AUTO: absorbed in decode, unless framework */
+    bool head_all;    /* logits of every position (always so in framework) */
+    bool unfused;     /* attention writes its scores to memory */
+    bool strict;      /* see struct lpo_model_options */
     double weight_bytes;                 /* as stored in files; 0: from the dtype */
     const struct lpo_hardware *hardware; /* NULL: no times; must outlive the needs */
 };

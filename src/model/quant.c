@@ -169,6 +169,13 @@ struct lpo_weight_format lpo_model_quant_of(const struct lpo_model_quant *q, con
     return kind == LPO_OP_EXPERTS && q->experts.dtype != LPO_DTYPE_NONE ? q->experts : q->all;
 }
 
+enum lpo_dtype lpo_model_quant_main(const struct lpo_model_quant *q)
+{
+    const struct lpo_weight_format *f = q->formats.len ? &q->formats.at[0] : &q->all;
+
+    return q->experts.dtype != LPO_DTYPE_NONE ? q->experts.dtype : f->dtype;
+}
+
 enum lpo_dtype lpo_model_quant_cache(const struct lpo_model_quant *q)
 {
     return q ? q->cache : LPO_DTYPE_NONE;

@@ -27,5 +27,7 @@ LPO_AUTO_DEFINE(lpo_model_quant);
  * one that is not quantised. `q` may be NULL. */
 struct lpo_weight_format lpo_model_quant_of(const struct lpo_model_quant *q, const char *name,
                                             enum lpo_op_kind kind);
+/* Of what no list or pattern names: of most weights. */
+enum lpo_dtype lpo_model_quant_main(const struct lpo_model_quant *q);
 /* Of the cache; NONE where the config does not say. */
 enum lpo_dtype lpo_model_quant_cache(const struct lpo_model_quant *q);

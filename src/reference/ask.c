@@ -173,7 +173,7 @@ bool lpo_reference_ask(const struct lpo_reference *r, enum lpo_reference_kind k,
     if (!interpolate(t, &t->blocks[slot.block - 1], slot.variant, shape + keys, &ratio,
                      &out->inside))
         return false;
-    least = lpo_reference_roofline(r, k, shape) * 1e6;
+    least = lpo_reference_roofline(r, k, shape, &out->compute) * 1e6;
     if (!isfinite(least))
         return false;
     out->roofline_us = least;
@@ -182,79 +182,78 @@ bool lpo_reference_ask(const struct lpo_reference *r, enum lpo_reference_kind k,
     return true;
 }
 
-/* The word of a number format, as a kind's tables spell it. */
-static double word_of(const struct lpo_reference *r, enum lpo_reference_kind k, enum lpo_dtype t)
+/* How tables spell a number format; several where frameworks compute with it in several ways. */
+static const struct {
+    enum lpo_dtype dtype;
+    const char *words[3];
+} spellings[] = {
+    { LPO_BF16, { "bfloat16", "half" } },
+    { LPO_FP16, { "float16", "bfloat16", "half" } },
+    { LPO_FP8, { "fp8", "fp8_block" } },
+    { LPO_INT8, { "sq", "int8", "int8_wo" } },
+    { LPO_FP4, { "nvfp4", "w4a8_mxfp4_mxfp8", "w4a16_mxfp4" } },
+    { LPO_INT4, { "int4_wo" } },
+};
+
+static const char *const *spellings_of(enum lpo_dtype t)
 {
-    static const struct {
-        enum lpo_dtype dtype;
-        const char *words[3];
-    } names[] = {
-        { LPO_BF16, { "bfloat16", "half" } },    { LPO_FP16, { "float16", "bfloat16", "half" } },
-        { LPO_FP8, { "fp8", "fp8_block" } },     { LPO_INT8, { "sq", "int8" } },
-        { LPO_FP4, { "nvfp4", "w4a16_mxfp4" } }, { LPO_INT4, { "int4_wo" } },
-    };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        for (int n = 0; names[i].dtype == t && n < 3 && names[i].words[n]; n++) {
-            double word = lpo_reference_word(r, k, names[i].words[n]);
-
-            if (word >= 0)
-                return word;
-        }
-    return -1;
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+        if (spellings[i].dtype == t)
+            return spellings[i].words;
+    return NULL;
 }
 
+/* The values behind the word that chooses the format, in the order of the kind's columns. */
+static void fill_shape(const struct lpo_reference *r, const struct lpo_reference_work *w,
+                       double *shape)
+{
+    bool prefill = w->kind == LPO_REF_CONTEXT_ATTENTION || w->kind == LPO_REF_CONTEXT_MLA;
+    double kv = lpo_reference_word(r, w->kind, w->kv_dtype == LPO_FP8 ? "fp8" : "bfloat16");
+    double fresh = prefill ? 0 : 1, at = prefill ? w->tokens : w->cached;
+    const double rows[LPO_REF_KINDS][LPO_REF_COLUMNS - 1] = {
+        [LPO_REF_GEMM] = { w->k, w->n, w->m },
+        [LPO_REF_CONTEXT_ATTENTION] = { kv, w->head_dim, w->window, fresh, w->kv_heads, w->heads,
+                                        w->batch, at },
+        [LPO_REF_GENERATION_ATTENTION] = { kv, w->head_dim, w->window, fresh, w->kv_heads, w->heads,
+                                           w->batch, at },
+        [LPO_REF_CONTEXT_MLA] = { kv, w->tp, fresh, w->heads, w->batch, at },
+        [LPO_REF_GENERATION_MLA] = { kv, w->tp, fresh, w->heads, w->batch, at },
+        [LPO_REF_MOE] = { lpo_reference_word(r, w->kind, "power_law_1.01"), w->hidden, w->inter,
+                          w->top_k, w->experts, w->ep, w->tp, w->tokens },
+        [LPO_REF_NCCL] = { lpo_reference_word(r, w->kind, "half"), w->ranks, w->bytes / 2 },
+    };
+
+    memcpy(shape + 1, rows[w->kind], sizeof rows[w->kind]);
+}
+
+/* One word, or the fastest of a format's spellings; what was measured goes before what is scaled.
+ */
 bool lpo_reference_best(const struct lpo_reference *r, const struct lpo_reference_work *w,
                         struct lpo_reference_answer *out)
 {
-    enum lpo_reference_kind k = w->kind;
-    double word, kv, shape[LPO_REF_COLUMNS] = { 0 };
+    /* latent attention and a step's attention compute in 16 bits whatever the weights are in */
+    bool wide = w->kind == LPO_REF_GENERATION_ATTENTION || w->kind == LPO_REF_CONTEXT_MLA ||
+                w->kind == LPO_REF_GENERATION_MLA;
+    const char *only[3] = { w->kind == LPO_REF_NCCL && !w->variant
+                                ? w->collective ? w->collective : "all_reduce"
+                                : w->variant };
+    const char *const *words = only[0] ? only : spellings_of(wide ? LPO_BF16 : w->dtype);
+    double shape[LPO_REF_COLUMNS] = { 0 };
+    bool found = false;
 
-    if (k >= LPO_REF_KINDS)
+    if (w->kind >= LPO_REF_KINDS || !words)
         return false;
-    word = w->variant ? lpo_reference_word(r, k, w->variant) : word_of(r, k, w->dtype);
-    kv = word_of(r, k, w->kv_dtype == LPO_FP8 ? LPO_FP8 : LPO_BF16);
-    shape[0] = word;
-    switch (k) {
-    case LPO_REF_GEMM:
-        memcpy(shape, (double[]){ word, w->k, w->n, w->m }, 4 * sizeof *shape);
-        break;
-    case LPO_REF_CONTEXT_ATTENTION:
-        memcpy(shape,
-               (double[]){ word, kv, w->head_dim, w->window, 0, w->kv_heads, w->heads, w->batch,
-                           w->tokens },
-               9 * sizeof *shape);
-        /* equal heads are written as such, or as 0 in some tables */
-        break;
-    case LPO_REF_GENERATION_ATTENTION:
-        shape[0] = word_of(r, k, LPO_BF16);
-        memcpy(
-            shape + 1,
-            (double[]){ kv, w->head_dim, w->window, 1, w->kv_heads, w->heads, w->batch, w->cached },
-            8 * sizeof *shape);
-        break;
-    case LPO_REF_CONTEXT_MLA:
-    case LPO_REF_GENERATION_MLA:
-        shape[0] = word_of(r, k, LPO_BF16);
-        memcpy(shape + 1,
-               (double[]){ kv, w->tp, k == LPO_REF_CONTEXT_MLA ? 0 : 1, w->heads, w->batch,
-                           k == LPO_REF_CONTEXT_MLA ? w->tokens : w->cached },
-               6 * sizeof *shape);
-        break;
-    case LPO_REF_MOE:
-        memcpy(shape + 1,
-               (double[]){ lpo_reference_word(r, k, "power_law_1.01"), w->hidden, w->inter,
-                           w->top_k, w->experts, w->ep, w->tp, w->tokens },
-               8 * sizeof *shape);
-        break;
-    case LPO_REF_NCCL:
-        shape[0] = lpo_reference_word(r, k, w->collective ? w->collective : "all_reduce");
-        shape[1] = lpo_reference_word(r, k, "half");
-        shape[2] = w->ranks;
-        shape[3] = w->bytes / 2;
-        break;
-    case LPO_REF_KINDS:
-        return false;
+    fill_shape(r, w, shape);
+    for (int i = 0; i < 3 && words[i]; i++) {
+        struct lpo_reference_answer one;
+
+        shape[0] = lpo_reference_word(r, w->kind, words[i]);
+        if (shape[0] < 0 || !lpo_reference_ask(r, w->kind, shape, &one))
+            continue;
+        if (!found || one.inside > out->inside ||
+            (one.inside == out->inside && one.inside && one.best_us < out->best_us))
+            *out = one;
+        found = true;
     }
-    return lpo_reference_ask(r, k, shape, out);
+    return found;
 }

@@ -66,9 +66,9 @@ struct lpo_reference {
 bool lpo_reference_read_body(struct lpo_reference *r, const unsigned char *at, size_t len);
 /* Columns that choose a variant; the others are axes. */
 int lpo_reference_key_count(enum lpo_reference_kind k);
-/* Seconds that a shape needs at least. */
+/* Seconds that a shape needs at least, and whether products or bytes need them. */
 double lpo_reference_roofline(const struct lpo_reference *r, enum lpo_reference_kind k,
-                              const double *shape);
+                              const double *shape, bool *compute);
 /* What the words of a table say. */
 struct ref_format lpo_reference_format(const struct lpo_reference *r, const char *word);
 uint32_t lpo_reference_hash(const double *keys, int count);

@@ -60,6 +60,7 @@ struct lpo_reference_answer {
     double error; /* nine of ten shapes of this kind, type and size were nearer; NAN outside */
     bool inside;  /* of what was measured */
     double roofline_us;
+    bool compute; /* the roofline is that of the products, not of the bytes */
 };
 
 /* False where the reference has nothing like it. Under a microsecond. */

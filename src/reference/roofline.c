@@ -181,7 +181,7 @@ static double link_seconds(const struct lpo_reference *r, const struct ref_table
 }
 
 double lpo_reference_roofline(const struct lpo_reference *r, enum lpo_reference_kind k,
-                              const double *shape)
+                              const double *shape, bool *compute)
 {
     const struct ref_table *t = &r->table[k];
     const struct ref_format *f = &t->formats[(int)shape[0]];
@@ -204,9 +204,11 @@ double lpo_reference_roofline(const struct lpo_reference *r, enum lpo_reference_
         w = moe(f, shape);
         break;
     case LPO_REF_NCCL:
+        *compute = false;
         return link_seconds(r, t, shape);
     case LPO_REF_KINDS:
         break;
     }
+    *compute = w.flops / w.rate > w.bytes / r->bandwidth;
     return fmax(w.flops / w.rate, w.bytes / r->bandwidth);
 }

@@ -268,6 +268,13 @@ static void put_sweep(struct lpo_record *data, const struct lpo_static_report *r
         put_bytes(r, "peak_bytes", s->peak_bytes);
         if (s->fits >= 0)
             lpo_doc_put_flag(r, "fits", s->fits != 0);
+        if (!report->serving)
+            continue;
+        lpo_doc_put_uint(r, "osl", s->osl);
+        lpo_doc_put_uint(r, "ep", s->ep);
+        lpo_doc_put_real(r, "ttft_ms", s->ttft_ms);
+        lpo_doc_put_real(r, "tpot_ms", s->tpot_ms);
+        lpo_doc_put_real(r, "tokens_per_second", s->tokens_per_second);
     }
 }
 
@@ -325,6 +332,7 @@ void lpo_static_put_records(struct lpo_record *data, const struct lpo_static_rep
     put_cache(data, n);
     put_memory(data, n);
     put_hardware(data, n);
+    lpo_static_serving_put(data, report);
     put_modules(data, n);
     put_sweep(data, report);
     put_notes(data, report);

@@ -2,6 +2,7 @@
 #include "report/static/static.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -282,7 +283,8 @@ static const struct lpo_column sweep_columns[] = {
     { "fits", "Fits", LPO_CELL_TEXT, NULL },
 };
 
-struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_model_needs *n)
+struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_model_needs *n,
+                                          const struct lpo_serving *predicted)
 {
     const struct lpo_phase_result *p = n->phase;
     bool known_memory = n->options.hardware && n->options.hardware->memory > 0;
@@ -303,6 +305,11 @@ struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_model_needs *n)
         .vision_s = least_seconds(&p[LPO_IMAGE]),
         .peak_bytes = n->memory.peak,
         .fits = known_memory ? n->memory.fits : -1,
+        .osl = n->options.output,
+        .ep = n->options.ep,
+        .ttft_ms = predicted ? predicted->ttft_ms : NAN,
+        .tpot_ms = predicted ? predicted->tpot_ms : NAN,
+        .tokens_per_second = predicted ? predicted->tokens_per_second : NAN,
     };
 }
 
@@ -349,6 +356,7 @@ struct lpo_doc *lpo_static_doc(const struct lpo_static_report *r)
     add_phases(doc, r->needs);
     add_kinds(doc, r->needs);
     add_memory(doc, r->needs);
+    lpo_static_serving_add(doc, r);
     add_modules(doc, r->needs);
     add_sweep(doc, r);
     lpo_static_put_records(doc->data, r);

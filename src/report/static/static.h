@@ -9,9 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "reference/serving.h"
 #include "util/vec.h"
 
 struct lpo_doc;
+struct lpo_limits;
 struct lpo_model_files;
 struct lpo_model_needs;
 struct lpo_record;
@@ -26,6 +28,15 @@ struct lpo_sweep_row {
     double prefill_s, decode_s, vision_s;               /* ranks side by side; 0 without hardware */
     double peak_bytes;                                  /* of one rank */
     int fits;                                           /* -1: unknown */
+    uint64_t osl, ep;
+    double ttft_ms, tpot_ms, tokens_per_second; /* as predicted; NAN: not known */
+};
+
+/* What a server would do, and by which reference. */
+struct lpo_static_serving {
+    const char *gpu, *source;
+    struct lpo_serving predicted;
+    const struct lpo_limits *measured; /* a run's regions; NULL: none */
 };
 
 struct lpo_static_report {
@@ -34,15 +45,21 @@ struct lpo_static_report {
     const struct lpo_model_files *files; /* NULL: only a config */
     const struct lpo_sweep_row *sweep;
     size_t sweeps;
+    const struct lpo_static_serving *serving; /* NULL: not asked for */
 };
 
-struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_model_needs *needs);
+struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_model_needs *needs,
+                                          const struct lpo_serving *predicted);
 
 /* "compute", "memory", or "communication" where that takes longer than both; NULL without
  * hardware. */
 const char *lpo_static_bound(const struct lpo_sums *s, double comm_seconds);
 
 struct lpo_doc *lpo_static_doc(const struct lpo_static_report *r);
+
+/* Parts of lpo_static_doc(): the prediction for people and for scripts. */
+void lpo_static_serving_add(struct lpo_doc *doc, const struct lpo_static_report *r);
+void lpo_static_serving_put(struct lpo_record *data, const struct lpo_static_report *r);
 
 /* Part of lpo_static_doc(): the members of docs/analyze.md; scripts rely on them. */
 void lpo_static_put_records(struct lpo_record *data, const struct lpo_static_report *report);
