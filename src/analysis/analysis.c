@@ -18,6 +18,7 @@
 #include "analysis/queue/queue.h"
 #include "analysis/ranks/balance.h"
 #include "analysis/ranks/causes.h"
+#include "analysis/ranks/flight.h"
 #include "analysis/ranks/jobs.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/ranks/regions.h"
@@ -48,6 +49,8 @@ enum { KEPT_ROWS = 1 << 16, KINDS = LPO_MEMSET + 1 };
         lpo_phases_destroy)                                                                        \
     row(memory, lpo_memory_peaks, true, lpo_memory_peaks_create(a->trace),                         \
         lpo_memory_peaks_destroy)                                                                  \
+    row(flight, lpo_flight, a->trace->flight_groups.len, lpo_ranks_flight_create(a->trace),        \
+        lpo_ranks_flight_destroy)                                                                  \
     row(numbers, lpo_numbers, true, lpo_numbers_create(a->tree), lpo_numbers_destroy)              \
     row(rules, lpo_counters_rules, true, lpo_counters_rules_create(a->trace),                      \
         lpo_counters_rules_destroy)                                                                \

@@ -20,6 +20,7 @@ struct lpo_counters_rules;
 struct lpo_counters_sampled;
 struct lpo_critical;
 struct lpo_err;
+struct lpo_flight;
 struct lpo_fusion;
 struct lpo_ladders;
 struct lpo_limits;
@@ -111,6 +112,8 @@ const struct lpo_counters_rules *lpo_analysis_rules(const struct lpo_analysis *a
 const struct lpo_numbers *lpo_analysis_numbers(const struct lpo_analysis *a);
 /* The most memory in use at one time and its owners, by allocator. */
 const struct lpo_memory_peaks *lpo_analysis_memory(const struct lpo_analysis *a);
+/* Who is missing where, by the flight recorders of the ranks; NULL: there are none. */
+const struct lpo_flight *lpo_analysis_flight(const struct lpo_analysis *a);
 /* Where the wall time of each GPU went; NULL when launches were skipped. */
 const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a);
 /* Collectives by kind and size; NULL when launches were skipped. */

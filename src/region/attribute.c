@@ -303,6 +303,9 @@ void lpo_region_attribute(struct lpo_region_tree *tree)
     lpo_region_summed_close(tree, &line.summed);
     for (size_t i = 0; i < t->stacks.len; i++)
         tree->stack_place[i] = place_of_stack(tree, &t->stacks.at[i]);
+    for (size_t i = 0; i < t->captures.len; i++)
+        if (t->captures.at[i].stack)
+            tree->capture_place[i] = tree->stack_place[t->captures.at[i].stack - 1];
     lpo_region_links_fill(tree, &backward, &line.lookups);
     lpo_region_backward_free(&backward);
     lpo_vec_free(&line.lookups);

@@ -151,5 +151,6 @@ const struct lpo_table_source lpo_report_catalog[] = {
     { &lpo_tables_launches, lpo_tables_open_launches },
     { &lpo_tables_gpu_ops, lpo_tables_open_gpu_ops },
     { &lpo_tables_memory, lpo_tables_open_memory },
+    { &lpo_tables_flight, lpo_tables_open_flight },
     { NULL, NULL },
 };

@@ -59,6 +59,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_report_put_wall(doc->data, s->analysis);
     lpo_report_put_steps(doc->data, s->analysis);
     lpo_report_put_collectives(doc->data, s->analysis);
+    lpo_report_put_flight(doc->data, s->analysis);
     lpo_report_put_arrivals(doc->data, s->analysis);
     lpo_report_put_rank_steps(doc->data, s->analysis);
     lpo_report_put_rank_balance(doc->data, s->analysis);
@@ -85,6 +86,7 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
     }
     lpo_report_chapter_run(doc, d);
     if (s) {
+        lpo_report_chapter_flight(doc, s);
         lpo_report_chapter_windows(doc, s);
         lpo_report_chapter_wall(doc, d, s);
         lpo_report_chapter_regions(doc, d, s);

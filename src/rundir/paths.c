@@ -35,6 +35,7 @@ struct given_file {
     size_t rank;                        /* of its format among those of the kind: 0 is best */
     bool found;                         /* in a folder */
     bool beside;                        /* read after the traces of the kind, into the same one */
+    bool first;                         /* read before them */
     const char *page;                   /* of a table of ncu: its first row; NULL: it is none */
     int64_t bytes;
     int32_t named_rank;     /* that its name says; -1: none */
@@ -108,6 +109,7 @@ static int recognise(struct given *g, struct given_file *f, struct lpo_err *err)
 
     if (lpo_trace_reader_find(f->path, &reader, err) < 0)
         return err->code;
+    f->first = reader->first;
     return set_kind(g, f, reader->like ? reader->like : reader->name, err);
 }
 
@@ -255,7 +257,7 @@ static bool is_better_page(const struct given_file *o, const struct given_file *
 /* One thing in two formats, as tools leave it in a folder: the better one alone is read. */
 static bool is_second_best(const struct given *g, const struct given_file *f)
 {
-    for (size_t i = 0; f->found && i < g->files.len; i++) {
+    for (size_t i = 0; f->found && !f->beside && i < g->files.len; i++) {
         const struct given_file *o = &g->files.at[i];
 
         if (o->kind == f->kind && !o->beside && (o->rank < f->rank || is_better_page(o, f)))
@@ -363,13 +365,15 @@ static int read_source(struct given *g, struct lpo_source *s, struct lpo_err *er
     s->files = lpo_arena_array(g->d->arena, of_kind + 1, sizeof *s->files);
     s->trace = lpo_trace_create();
     s->trace->skip = s->kind->skip | g->d->skip;
-    for (int beside = 0; beside < 2; beside++) /* traces first, then what goes beside them */
+    /* what traces look into, traces, then what goes beside them */
+    for (int turn = 0; turn < 3; turn++)
         for (size_t i = 0; i < g->files.len; i++) {
             struct given_file *f = &g->files.at[i];
 
-            if (f->kind != s->kind || f->beside != beside || is_second_best(g, f))
+            if (f->kind != s->kind || turn != (f->first ? 0 : 1 + f->beside) ||
+                is_second_best(g, f))
                 continue;
-            named = named ? named : f;
+            named = named && !named->first ? named : f;
             if (read_one(g, s, f, err) < 0)
                 return err->code;
         }

@@ -16,6 +16,7 @@ struct lpo_reader {
     const char *name;    /* "kineto" */
     const char *like;    /* the reader of the same thing in another form; may be NULL */
     const char *summary; /* "PyTorch profiler trace (Kineto JSON, .gz too)" */
+    bool first;          /* read before the others of a run, which look into it */
     /* Is this file of my format? `head` holds its first bytes, after decompression for .gz and
      * zstd. */
     bool (*sniff)(const char *path, const unsigned char *head, size_t len);

@@ -4,6 +4,8 @@
 
 #include "trace/reader.h"
 
+extern const struct lpo_reader lpo_flight_reader;
+extern const struct lpo_reader lpo_graph_nodes_reader;
 extern const struct lpo_reader lpo_kineto_reader;
 extern const struct lpo_reader lpo_ncu_csv_reader;
 extern const struct lpo_reader lpo_ncu_rep_reader;

@@ -98,6 +98,9 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_vec_free(&t->rules);
     lpo_vec_free(&t->collectives);
     lpo_vec_free(&t->waits);
+    lpo_vec_free(&t->flight_groups);
+    lpo_vec_free(&t->flight_calls);
+    lpo_vec_free(&t->graph_nodes);
     lpo_vec_free(&t->notes);
     free(t->metric_rows);
     free(t);

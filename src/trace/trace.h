@@ -156,6 +156,7 @@ struct lpo_capture {
     lpo_event_ns ns;
     uint32_t thread; /* into threads; LPO_NONE: the source does not say */
     uint32_t path;   /* as that of a launch */
+    uint32_t stack;  /* one more than a row of stacks, where the source itself gives the ranges */
 };
 
 /* A launch of a kernel that became a node of a CUDA graph instead of running, as the source itself
@@ -446,6 +447,37 @@ struct lpo_wait {
     uint8_t kind;           /* enum lpo_wait_kind */
 };
 
+/* How far a collective was when NCCL's flight recorder was written out. */
+enum lpo_flight_state { LPO_FLIGHT_SCHEDULED, LPO_FLIGHT_STARTED, LPO_FLIGHT_COMPLETED };
+
+/* A group of ranks, as the flight recorder of one rank knows it. Numbers of collectives are -1
+ * where there is none. */
+struct lpo_flight_group {
+    uint32_t name, desc, members; /* name ids: "0", "default_pg", "[0, 1]"; LPO_NONE: not said */
+    int32_t rank;                 /* that wrote it; -1: not known */
+    uint16_t process;             /* into processes */
+    int64_t enqueued, started, completed; /* the last collective of that state */
+};
+
+/* A collective or message of one rank. In the order in which the rank called them. */
+struct lpo_flight_call {
+    int64_t number;                           /* counted in its group, equal on all ranks */
+    int64_t created_ns, started_ns, ended_ns; /* LPO_NO_TIME: not said */
+    uint32_t group;                           /* into flight_groups */
+    uint32_t name;                            /* "all_reduce" */
+    uint32_t sizes, types;                    /* of its inputs: "[[3,4]]"; LPO_NONE */
+    uint32_t place;                           /* "train.py(88): step"; LPO_NONE */
+    uint8_t state;                            /* enum lpo_flight_state */
+    bool p2p;                                 /* a message: counted apart */
+};
+
+/* Where a node of a CUDA graph was captured, as PyTorch wrote it beside the trace. */
+struct lpo_graph_node {
+    uint64_t id;
+    int32_t rank;   /* that the name of the file says; -1: none */
+    uint32_t stack; /* into stacks */
+};
+
 /* Something the reader wants the user to know: lost records, a cut file, an unclosed range. */
 struct lpo_trace_note {
     uint32_t text;
@@ -507,6 +539,9 @@ struct lpo_trace {
     LPO_VEC(struct lpo_rule) rules;             /* in order of `op` within a file */
     LPO_VEC(struct lpo_collective) collectives; /* in order of `op` */
     LPO_VEC(struct lpo_wait) waits;
+    LPO_VEC(struct lpo_flight_group) flight_groups;
+    LPO_VEC(struct lpo_flight_call) flight_calls;
+    LPO_VEC(struct lpo_graph_node) graph_nodes; /* of each file: by id */
     LPO_VEC(struct lpo_trace_note) notes;
     size_t damage_note;   /* one more than the first note about damage; 0: every file is whole */
     int64_t epoch_ns;     /* unix time of clock 0, or LPO_NO_TIME */

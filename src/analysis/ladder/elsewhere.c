@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verdicts on what has no wall time: memory snapshots, and kernels that ncu measured alone. */
+/* Verdicts on what has no wall time: flight recorders of a job that hangs, memory snapshots, and
+ * kernels that ncu measured alone. */
 #include <math.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "analysis/counters/rules.h"
 #include "analysis/ladder/private.h"
 #include "analysis/memory/memory.h"
+#include "analysis/ranks/flight.h"
 #include "analysis/wall/steady.h"
 #include "rundir/rundir.h"
 
@@ -66,6 +68,25 @@ void lpo_ladder_memory(const struct lpo_analysis *a, struct lpo_ladders *out)
     peaks = lpo_analysis_memory(a);
     for (size_t i = 0; i < peaks->rows.len; i++)
         add_peak(a->trace, &peaks->rows.at[i], (uint32_t)i, out);
+}
+
+/* What a job hangs in: what the others wait for comes first. */
+void lpo_ladder_flight(const struct lpo_analysis *a, struct lpo_ladders *out)
+{
+    const struct lpo_flight *f = lpo_analysis_flight(a);
+
+    for (size_t i = 0; f && i < f->verdicts.len; i++) {
+        const struct lpo_flight_verdict *v = &f->verdicts.at[i];
+        struct lpo_rung r = plain((enum lpo_rung_kind)(LPO_RUNG_MISMATCH + v->kind));
+
+        r.device = UINT16_MAX;
+        r.name = a->trace->flight_calls.at[v->call].name;
+        r.code = v->last == LPO_NONE ? a->trace->flight_calls.at[v->call].place
+                                     : a->trace->flight_calls.at[v->last].place;
+        for (size_t k = 0; k < LPO_FLIGHT_SENTENCES; k++)
+            lpo_ladder_fact(&r, LPO_FACT_FLIGHT, LPO_NONE, (double)i, (double)k, 0);
+        lpo_vec_push(&out->other, r);
+    }
 }
 
 /* The longest launch of a kernel that ncu measured; NULL. */

@@ -58,6 +58,10 @@ static const char *const ids[LPO_RUNG_KINDS] = {
     [LPO_RUNG_EXPERTS] = "uneven-experts",
     [LPO_RUNG_BUBBLES] = "pipeline-bubbles",
     [LPO_RUNG_RANKS_UNEVEN] = "uneven-ranks",
+    [LPO_RUNG_MISMATCH] = "mismatched-collective",
+    [LPO_RUNG_MISSING] = "missing-rank",
+    [LPO_RUNG_SILENT] = "missing-dump",
+    [LPO_RUNG_STUCK] = "stuck-collective",
     [LPO_RUNG_MEMORY] = "memory-peak",
     [LPO_RUNG_KERNEL] = "kernel-limit",
 };
@@ -484,6 +488,7 @@ struct lpo_ladders *lpo_ladder_create(const struct lpo_rundir *d, const struct l
     lpo_ladder_choose_rank(a, out);
     if (!out->all.len)
         lpo_ladder_cautions(&w, out);
+    lpo_ladder_flight(a, out);
     lpo_ladder_memory(a, out);
     lpo_ladder_profiles(a, out);
     return out;

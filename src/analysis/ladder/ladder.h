@@ -52,8 +52,13 @@ enum lpo_rung_kind {
     LPO_RUNG_EXPERTS,       /* one rank has more to do for its experts */
     LPO_RUNG_BUBBLES,       /* stages of a pipeline wait for each other */
     LPO_RUNG_RANKS_UNEVEN,  /* now one rank is last, now another */
-    LPO_RUNG_MEMORY,        /* of a memory snapshot: what the peak consists of */
-    LPO_RUNG_KERNEL,        /* of an ncu report: what holds its longest kernel back */
+    LPO_RUNG_MISMATCH, /* of flight recorders, as enum lpo_flight_verdict_kind: what a job hangs in
+                        */
+    LPO_RUNG_MISSING,
+    LPO_RUNG_SILENT,
+    LPO_RUNG_STUCK,
+    LPO_RUNG_MEMORY, /* of a memory snapshot: what the peak consists of */
+    LPO_RUNG_KERNEL, /* of an ncu report: what holds its longest kernel back */
     LPO_RUNG_KINDS
 };
 
@@ -156,6 +161,7 @@ enum lpo_fact {
     LPO_FACT_HOLDER,      /* name; bytes; share of the peak */
     LPO_FACT_ROLE,        /* name: enum lpo_memory_category; bytes; share; blocks */
     LPO_FACT_FRAGMENTS,   /* reserved, unused in it */
+    LPO_FACT_FLIGHT,      /* verdict, which sentence about it */
     LPO_FACT_KERNEL_TIME, /* of an ncu report: launches, time, share of all kernels */
     LPO_FACT_BOUND_BY,    /* name: enum lpo_bound; SMs and memory, shares of their peaks */
     LPO_FACT_LEVELS,      /* L1, L2, DRAM: shares of their peaks */

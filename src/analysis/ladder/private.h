@@ -61,6 +61,7 @@ void lpo_ladder_fact(struct lpo_rung *r, enum lpo_fact fact, uint32_t name, doub
 /* Ranges around single operators, as emit_nvtx makes them. */
 uint64_t lpo_ladder_operator_ranges(const struct lpo_trace *t);
 void lpo_ladder_cautions(struct ladder_work *w, struct lpo_ladders *out);
+void lpo_ladder_flight(const struct lpo_analysis *a, struct lpo_ladders *out);
 void lpo_ladder_memory(const struct lpo_analysis *a, struct lpo_ladders *out);
 void lpo_ladder_profiles(const struct lpo_analysis *a, struct lpo_ladders *out);
 /* The operator around the launch of an operation; LPO_NONE. Outermost or innermost row of ops. */

@@ -441,3 +441,78 @@ bool lpo_tables_open_memory(const void *of, struct lpo_rows *out)
     *out = (struct lpo_rows){ .count = t->memory_events.len, .of = of, .at = t->memory_events.at };
     return true;
 }
+
+/* --- flight recorders ------------------------------------------------------------------------- */
+
+static const struct lpo_flight_group *flight_group(const struct lpo_rows *rows,
+                                                   const struct lpo_flight_call *c)
+{
+    return &trace_of(rows)->flight_groups.at[c->group];
+}
+
+static struct lpo_cell moment_cell(int64_t ns)
+{
+    return lpo_cell_whole_if(ns != LPO_NO_TIME, ns);
+}
+
+static struct lpo_cell state_cell(const struct lpo_flight_call *c)
+{
+    static const char *const states[] = { "scheduled", "started", "completed" };
+
+    return lpo_cell_text(states[c->state]);
+}
+
+#define FLIGHT(name, value) LPO_CELL(flight_##name, struct lpo_flight_call, value)
+
+FLIGHT(rank, lpo_cell_whole_if(flight_group(rows, r)->rank >= 0, flight_group(rows, r)->rank))
+FLIGHT(group_name, name_cell(rows, flight_group(rows, r)->name))
+FLIGHT(number, lpo_cell_whole_if(r->number >= 0, r->number))
+FLIGHT(call, name_cell(rows, r->name))
+FLIGHT(p2p, lpo_cell_whole(r->p2p))
+FLIGHT(state, state_cell(r))
+FLIGHT(created, moment_cell(r->created_ns))
+FLIGHT(started, moment_cell(r->started_ns))
+FLIGHT(ended, moment_cell(r->ended_ns))
+FLIGHT(sizes, name_cell(rows, r->sizes))
+FLIGHT(types, name_cell(rows, r->types))
+FLIGHT(place, name_cell(rows, r->place))
+
+static const struct lpo_column flight_columns[] = {
+    { "id", "Id", LPO_CELL_COUNT, .meaning = "number of the row", .get = row_id,
+      .role = LPO_COLUMN_KEY },
+    { "rank", "Rank", LPO_CELL_COUNT, .meaning = "that called it", .get = flight_rank,
+      .role = LPO_COLUMN_KEY },
+    { "group", "Group", LPO_CELL_TEXT, .meaning = "of ranks", .get = flight_group_name,
+      .role = LPO_COLUMN_KEY },
+    { "number", "Number", LPO_CELL_COUNT, .meaning = "counted in its group, equal on all ranks",
+      .get = flight_number, .role = LPO_COLUMN_KEY },
+    { "call", "Call", LPO_CELL_TEXT, .meaning = "all_reduce and others", .get = flight_call },
+    { "message", "Message", LPO_CELL_FLAG, .meaning = "between two ranks: counted apart",
+      .get = flight_p2p },
+    { "state", "State", LPO_CELL_TEXT, .meaning = "scheduled, started or completed",
+      .get = flight_state },
+    { "created_ns", "Called", LPO_CELL_NS, .meaning = "when the host called it",
+      .get = flight_created },
+    { "started_ns", "Started", LPO_CELL_NS, .meaning = "when that was noticed",
+      .get = flight_started },
+    { "completed_ns", "Completed", LPO_CELL_NS, .meaning = "when that was noticed",
+      .get = flight_ended },
+    { "sizes", "Sizes", LPO_CELL_TEXT, .meaning = "of its inputs", .get = flight_sizes },
+    { "types", "Types", LPO_CELL_TEXT, .meaning = "of its inputs", .get = flight_types },
+    { "place", "Place", LPO_CELL_TEXT,
+      .meaning = "innermost frame outside of the framework, where stacks were recorded",
+      .get = flight_place },
+};
+
+const struct lpo_table_kind lpo_tables_flight = {
+    "flight", "Collectives of each rank, by the flight recorders of NCCL", flight_columns,
+    COUNT(flight_columns)
+};
+
+bool lpo_tables_open_flight(const void *of, struct lpo_rows *out)
+{
+    const struct lpo_trace *t = ((const struct lpo_tables_of *)of)->a->trace;
+
+    *out = (struct lpo_rows){ .count = t->flight_calls.len, .of = of, .at = t->flight_calls.at };
+    return true;
+}

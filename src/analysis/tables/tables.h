@@ -31,9 +31,9 @@ typedef bool lpo_tables_open(const void *of, struct lpo_rows *out);
 
 /* Events. */
 extern const struct lpo_table_kind lpo_tables_slices, lpo_tables_launches, lpo_tables_gpu_ops,
-    lpo_tables_memory;
+    lpo_tables_memory, lpo_tables_flight;
 lpo_tables_open lpo_tables_open_slices, lpo_tables_open_launches, lpo_tables_open_gpu_ops,
-    lpo_tables_open_memory;
+    lpo_tables_open_memory, lpo_tables_open_flight;
 
 /* Results. */
 extern const struct lpo_table_kind lpo_tables_regions, lpo_tables_kernels, lpo_tables_operators,

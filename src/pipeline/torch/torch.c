@@ -45,10 +45,11 @@ static const char *const trace_files[] = { "*trace*.json", "*trace*.json.gz", "*
                                            NULL };
 
 static const char *const formats[] = { "kineto", "xprof", "rocprof", NULL };
-static const char *const beside[] = { "snapshot", NULL };
-static const char *const whats[] = { "the trace of the PyTorch profiler",
-                                     "the trace of jax.profiler", "the trace of rocprofv3",
-                                     "the memory snapshot of PyTorch" };
+static const char *const beside[] = { "snapshot", "flight", "graph-nodes", NULL };
+static const char *const whats[] = {
+    "the trace of the PyTorch profiler", "the trace of jax.profiler",   "the trace of rocprofv3",
+    "the memory snapshot of PyTorch",    "the flight recorder of NCCL", "annotations of CUDA graphs"
+};
 
 static const struct lpo_rundir_kind results = {
     .stage = "torch_profiler",

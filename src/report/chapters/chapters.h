@@ -6,8 +6,10 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct lpo_analysis;
+struct lpo_arena;
 struct lpo_doc;
 struct lpo_record;
 struct lpo_rundir;
@@ -53,6 +55,15 @@ void lpo_report_chapter_arrivals(struct lpo_doc *doc, const struct lpo_rundir *d
                                  const struct lpo_source *s);
 void lpo_report_chapter_collectives(struct lpo_doc *doc, const struct lpo_rundir *d,
                                     const struct lpo_source *s);
+/* What flight recorders say: title of a verdict, a sentence about it (NULL: nothing is to be said),
+ * what is said beside verdicts, the chapter, "flight" for machines. */
+const char *lpo_report_flight_title(struct lpo_arena *arena, const struct lpo_analysis *a,
+                                    size_t verdict);
+const char *lpo_report_flight_sentence(struct lpo_arena *arena, const struct lpo_analysis *a,
+                                       size_t verdict, int sentence);
+const char *lpo_report_flight_rest(struct lpo_arena *arena, const struct lpo_analysis *a);
+void lpo_report_chapter_flight(struct lpo_doc *doc, const struct lpo_source *s);
+void lpo_report_put_flight(struct lpo_record *to, const struct lpo_analysis *a);
 /* Peaks of the framework's allocator; nothing where no trace has them. `s` may be NULL. */
 void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
                                const struct lpo_source *s);

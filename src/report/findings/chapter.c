@@ -8,6 +8,7 @@
 #include "analysis/phases/phases.h"
 #include "analysis/wall/steady.h"
 #include "region/cells.h"
+#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"
 #include "report/stage_results.h"
@@ -122,6 +123,8 @@ const char *lpo_report_ladder_rest(const struct lpo_ladder_words *w)
         return "Every saving that was found is smaller than the difference between repeats.";
     if (w->ladder)
         return healthy(w);
+    if (t->flight_groups.len)
+        return lpo_report_flight_rest(w->arena, w->s->analysis);
     if (lpo_report_is_replay(t))
         return lpo_arena_printf(
             w->arena,
@@ -252,9 +255,11 @@ void lpo_report_findings_lines(struct lpo_arena *arena, const struct lpo_rundir 
     if (verdict)
         lpo_str_addf(out, "%s\n", verdict);
     for (size_t i = 0; (r = lpo_report_rung_at(&w, i)) && shown < LINES; i++)
-        if (lpo_report_rung_counts(&w, r))
+        if (lpo_report_rung_counts(&w, r) && (w.ladder || r->bytes || r->saving_ns))
             lpo_str_addf(out, "%zu. %s: %s\n", ++shown, lpo_report_rung_title(&w, r),
                          lpo_report_rung_saving(&w, r));
+        else if (lpo_report_rung_counts(&w, r))
+            lpo_str_addf(out, "%zu. %s.\n", ++shown, lpo_report_rung_title(&w, r));
     if (!shown)
         lpo_str_addf(out, "%s\n", lpo_report_ladder_rest(&w));
 }

@@ -9,6 +9,7 @@
 #include "analysis/memory/memory.h"
 #include "analysis/power/power.h"
 #include "region/cells.h"
+#include "report/chapters/chapters.h"
 #include "report/findings/findings.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
@@ -261,6 +262,9 @@ const char *lpo_report_rung_fact(const struct lpo_ladder_words *w, const struct 
         return fill_holder(w, e);
     if (e->fact == LPO_FACT_BOUND_BY || e->fact == LPO_FACT_ROLE)
         return fill_code(w, e);
+    if (e->fact == LPO_FACT_FLIGHT)
+        return lpo_report_flight_sentence(w->arena, w->s->analysis, (size_t)e->value[0],
+                                          (int)e->value[1]);
     if (e->fact == LPO_FACT_ROOF)
         return fill(w, e,
                     e->name ? "It reaches %1p of the memory bandwidth; %2p to %3p is usual."

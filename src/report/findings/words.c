@@ -9,6 +9,7 @@
 #include "analysis/ranks/jobs.h"
 #include "region/cells.h"
 #include "region/tree.h"
+#include "report/chapters/chapters.h"
 #include "report/findings/findings.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
@@ -114,6 +115,17 @@ static const struct {
     [LPO_RUNG_RANKS_UNEVEN] = { "The ranks wait for each other, each time for another one",
                                 "Give them equal work: batches of equal length, sorted or "
                                 "packed." },
+    [LPO_RUNG_MISMATCH] = { NULL, "Let every rank of the group make the same calls in the same "
+                                  "order, with the same sizes: look at the condition in front of "
+                                  "them." },
+    [LPO_RUNG_MISSING] = { NULL,
+                           "Look at what these ranks did instead: an exception, a branch that "
+                           "only they take, a host that hangs (py-spy dump)." },
+    [LPO_RUNG_SILENT] = { NULL, "Look for their output and core files: the process may be gone, or "
+                                "its machine." },
+    [LPO_RUNG_STUCK] = { NULL, "Look at the links and at other work on the stream of this group: "
+                               "NCCL_DEBUG=INFO, Xid errors in the kernel log, kernels in front "
+                               "that do not end." },
     [LPO_RUNG_MEMORY] = { NULL, NULL },
     [LPO_RUNG_KERNEL] = { NULL, NULL },
 };
@@ -360,6 +372,8 @@ const char *lpo_report_rung_title(const struct lpo_ladder_words *w, const struct
                                 e->name ? "memory bandwidth" : "compute roof", why(r));
     if (r->kind >= LPO_RUNG_RANK && r->kind <= LPO_RUNG_RANKS_UNEVEN)
         return of_rank(w, r);
+    if (r->kind >= LPO_RUNG_MISMATCH && r->kind <= LPO_RUNG_STUCK)
+        return lpo_report_flight_title(w->arena, w->s->analysis, (size_t)r->evidence[0].value[0]);
     if (r->kind == LPO_RUNG_MEMORY)
         return peak_title(w, r);
     if (r->kind == LPO_RUNG_KERNEL)

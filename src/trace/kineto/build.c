@@ -60,6 +60,7 @@ void lpo_kineto_build_destroy(struct lpo_kineto_build *b)
     lpo_vec_free(&b->threads);
     lpo_vec_free(&b->devices);
     lpo_vec_free(&b->labels);
+    lpo_vec_free(&b->nodes);
     lpo_kineto_allocations_destroy(b->allocations);
     lpo_str_free(&b->scratch);
     free(b);
@@ -229,6 +230,10 @@ static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e,
         w.flags |= LPO_GPU_OP_NO_LENGTH;
     if (e->graph_id != LPO_NO_TIME && e->graph_id != 0)
         w.flags |= LPO_GPU_OP_GRAPH;
+    if (b->t->graph_nodes.len && e->graph_node > 0)
+        lpo_vec_push(&b->nodes, (struct kineto_node){ (uint32_t)b->t->gpu_ops.len,
+                                                      e->graph_id > 0 ? (uint64_t)e->graph_id : 0,
+                                                      (uint64_t)e->graph_node });
     if (join_of(e) != LPO_NO_TIME && !(b->t->skip & LPO_SKIP_LAUNCHES))
         lpo_trace_links_op(b->links, (uint32_t)b->t->gpu_ops.len, join_of(e));
     lpo_vec_push(&b->t->gpu_ops, w);

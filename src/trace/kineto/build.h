@@ -35,6 +35,12 @@ struct kineto_label {
     bool whole_process;
 };
 
+/* A GPU operation of a node of a CUDA graph. */
+struct kineto_node {
+    uint32_t op;          /* row of gpu_ops */
+    uint64_t graph, node; /* ids; graph is 0 where it is not said */
+};
+
 struct lpo_kineto_build {
     struct lpo_trace *t;
     struct lpo_trace_links *links;
@@ -43,6 +49,7 @@ struct lpo_kineto_build {
     LPO_VEC(struct kineto_thread) threads;
     LPO_VEC(int32_t) devices;
     LPO_VEC(struct kineto_label) labels;
+    LPO_VEC(struct kineto_node) nodes; /* where another file says what they were captured in */
     struct lpo_kineto_allocations *allocations;
     struct lpo_str scratch;
     struct lpo_kineto_args *args;

@@ -222,7 +222,7 @@ static const struct arg known_args[][2] = {
     ONE("graph id", graph_id, arg_number),
     PAIR("Input Dims", dims, arg_span, "Input type", types, arg_span),
     PAIR("correlation", correlation, arg_number, "External id", external, arg_number),
-    ONE("shared memory", shared_memory, arg_number),
+    PAIR("shared memory", shared_memory, arg_number, "graph node id", graph_node, arg_number),
     PAIR("Concrete Inputs", values, arg_span, "Sequence number", sequence, arg_number),
     ONE("registers per thread", registers, arg_number),
 #undef PAIR
@@ -518,6 +518,7 @@ static int read_members(struct lpo_pull *q, unsigned wanted, bool flow, struct k
         .sequence = LPO_NO_TIME,
         .forward_thread = LPO_NO_TIME,
         .graph_id = LPO_NO_TIME,
+        .graph_node = LPO_NO_TIME,
         .registers = LPO_NO_TIME,
         .shared_memory = LPO_NO_TIME,
         .device_type = LPO_NO_TIME,

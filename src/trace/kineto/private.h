@@ -54,7 +54,8 @@ struct kineto_event {
     int64_t start_ns; /* before the base time is added */
     int64_t dur_ns;   /* LPO_NO_TIME: not recorded */
     /* of args; LPO_NO_TIME where absent */
-    int64_t device, stream, correlation, external, bytes, sequence, forward_thread, graph_id;
+    int64_t device, stream, correlation, external, bytes, sequence, forward_thread, graph_id,
+        graph_node;
     int64_t registers, shared_memory;
     int64_t device_type, device_id, allocated, reserved, address;   /* of KINETO_MEMORY */
     int64_t in_count, out_count, ranks, from_rank, to_rank, number; /* of collectives */

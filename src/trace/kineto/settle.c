@@ -176,6 +176,54 @@ static int64_t clock_shift(const struct lpo_kineto_build *b, const struct kineto
     return shift;
 }
 
+/* What another file says of the nodes of this rank: its row of captures by id. */
+static struct lpo_map_u64 *captures_of_nodes(struct lpo_trace *t, int32_t rank)
+{
+    struct lpo_map_u64 *rows = lpo_map_u64_create(0);
+    bool one_file = true, fresh;
+
+    for (size_t i = 1; i < t->graph_nodes.len; i++)
+        one_file &= t->graph_nodes.at[i].rank == t->graph_nodes.at[0].rank;
+    for (size_t i = 0; i < t->graph_nodes.len; i++) {
+        const struct lpo_graph_node *n = &t->graph_nodes.at[i];
+        uint32_t *row;
+
+        if (!one_file && n->rank != rank)
+            continue;
+        row = lpo_map_u64_put(rows, n->id, &fresh);
+        if (fresh) {
+            *row = (uint32_t)t->captures.len;
+            lpo_vec_push(&t->captures,
+                         (struct lpo_capture){ .thread = LPO_NONE, .stack = n->stack + 1 });
+        }
+    }
+    return rows;
+}
+
+/* PyTorch names a node by its id, or by that of its graph too: (graph << 32) | node. */
+static void join_nodes(struct lpo_kineto_build *b, int32_t rank)
+{
+    struct lpo_map_u64 *rows;
+    uint64_t unknown = 0;
+
+    if (!b->nodes.len)
+        return;
+    rows = captures_of_nodes(b->t, rank >= 0 ? rank : (int32_t)b->t->file_rank - 1);
+    for (size_t i = 0; i < b->nodes.len; i++) {
+        const struct kineto_node *n = &b->nodes.at[i];
+        const uint32_t *row = lpo_map_u64_find(rows, n->node);
+
+        row = row ? row : lpo_map_u64_find(rows, n->graph << 32 | n->node);
+        if (row)
+            b->t->gpu_ops.at[n->op].capture = *row;
+        else
+            unknown++;
+    }
+    if (unknown)
+        lpo_trace_note(b->t, unknown, "GPU operations of CUDA graphs have no annotation");
+    lpo_map_u64_destroy(rows);
+}
+
 void lpo_kineto_build_finish(struct lpo_kineto_build *b, const struct kineto_facts *facts)
 {
     uint16_t own = main_process(b);
@@ -196,6 +244,7 @@ void lpo_kineto_build_finish(struct lpo_kineto_build *b, const struct kineto_fac
     settle_memory(b, &r, facts->rank, shift);
     lpo_kineto_waits_settle(b->waits, b->t, b->device_rows, r.devices, r.processes[own], shift);
     settle_labels(b, &r);
+    join_nodes(b, facts->rank);
     renumber_free(&r);
     if (b->without_time)
         lpo_trace_note(b->t, b->without_time, "events without a time that can be read");

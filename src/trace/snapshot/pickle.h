@@ -63,6 +63,12 @@ struct lpo_pickle {
 int lpo_snapshot_pickle_read(struct lpo_arena *a, const char *path, struct lpo_pickle *out,
                              struct lpo_err *err);
 
+/* The same of a pickle, or of JSON: both hold plain data. */
+int lpo_snapshot_plain_read(struct lpo_arena *a, const char *path, struct lpo_pickle *out,
+                            struct lpo_err *err);
+/* Do files of either begin so? */
+bool lpo_snapshot_is_plain(const unsigned char *head, size_t len);
+
 /* A walk over a list or tuple: { 0 } at the beginning. NULL: the end, or it is no list. */
 struct lpo_pickle_walk {
     const struct lpo_pickle_part *part;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace/snapshot/private.h - the pieces of the reader of torch's memory snapshots.
+/* trace/snapshot/private.h - the pieces of the readers of what torch leaves beside traces.
  *
- * snapshot.c reads the file; segments.c what the allocator held when the snapshot was taken;
- * history.c what it did before; owners.c who asked for it. */
+ * snapshot.c reads memory snapshots: segments.c what the allocator held when it was taken;
+ * history.c what it did before; owners.c who asked for it. flight.c and graph_nodes.c read others
+ * of its files. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,6 +42,8 @@ struct snapshot {
 /* Of memory: more is damage. Sums of as many as a file can have are checked. */
 #define SNAPSHOT_MOST_BYTES ((int64_t)1 << 50)
 
+/* That a file of this size may ask for. */
+uint64_t lpo_snapshot_most_steps(const struct lpo_pickle *p);
 /* One more value; false: the file asks for more work than its size allows. */
 bool lpo_snapshot_step(struct snapshot *s);
 /* The GPU of this number, made when new; NULL: it cannot be one, or there are too many. */

@@ -11,6 +11,11 @@
 
 enum { MOST_GPUS = 64, PROTO = 0x80, STEPS = 4096 };
 
+uint64_t lpo_snapshot_most_steps(const struct lpo_pickle *p)
+{
+    return p->bytes + STEPS;
+}
+
 bool lpo_snapshot_step(struct snapshot *s)
 {
     return s->steps < s->most_steps && ++s->steps;
@@ -99,7 +104,7 @@ static int read_snapshot(const char *path, struct lpo_trace *into, struct lpo_er
 
     if (rc < 0)
         return rc;
-    s.most_steps = p.bytes + STEPS;
+    s.most_steps = lpo_snapshot_most_steps(&p);
     s.owners = lpo_map_u64_create(0);
     rc = fill(&s, &p, err);
     for (size_t i = 0; i < s.gpus.len; i++)
