@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/trace_options.h"
 #include "report/doc/doc.h"
-#include "report/operator_records.h"
+#include "report/tables/tables.h"
 #include "report/trace_notes.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"

@@ -11,8 +11,6 @@
 #include "util/str.h"
 #include "util/vec.h"
 
-#define COUNT(a) (sizeof(a) / sizeof *(a))
-
 /* A rung and the ladder it belongs to. */
 struct rung_at {
     struct lpo_ladder_words words;
@@ -40,99 +38,84 @@ static struct lpo_cell process_cell(const struct lpo_rows *rows, const struct ru
 
 #define ON_CLOCK (r->words.ladder != NULL)
 
-LPO_CELL(rung_process, struct rung_at, process_cell(rows, r))
-LPO_CELL(rung_number, struct rung_at, lpo_cell_count(r->number))
-LPO_CELL(rung_id, struct rung_at, lpo_cell_text(lpo_ladder_id(r->rung->kind)))
-LPO_CELL(rung_title, struct rung_at, lpo_cell_text(lpo_report_rung_title(&r->words, r->rung)))
-LPO_CELL(rung_where, struct rung_at, lpo_cell_text(lpo_report_rung_where(&r->words, r->rung)))
-LPO_CELL(rung_saving, struct rung_at, lpo_cell_whole_if(ON_CLOCK, r->rung->saving_ns))
-LPO_CELL(rung_share, struct rung_at,
-         ON_CLOCK ? lpo_cell_share((double)r->rung->saving_ns, (double)r->words.ladder->wall_ns)
-                  : lpo_cell_unknown())
-LPO_CELL(rung_alone, struct rung_at, lpo_cell_whole_if(ON_CLOCK, r->rung->alone_ns))
-LPO_CELL(rung_after, struct rung_at, lpo_cell_whole_if(ON_CLOCK, r->rung->after_ns))
-LPO_CELL(rung_basis, struct rung_at, lpo_cell_text(lpo_ladder_basis_name(r->rung->basis)))
-LPO_CELL(rung_evidence, struct rung_at, evidence_cell(rows, r))
-LPO_CELL(rung_advice, struct rung_at, lpo_cell_text(lpo_report_rung_advice(&r->words, r->rung)))
+typedef struct rung_at rung_row;
 
-#define RUNG_COLUMNS                                                                               \
-    { "number",           "Rung",                                                                  \
-      LPO_CELL_COUNT,     .meaning = "from 1, the largest saving first",                           \
-      .get = rung_number, .role = LPO_COLUMN_KEY },                                                \
-        { "id",           "Kind",                                                                  \
-          LPO_CELL_TEXT,  .meaning = "kind of the change, as in docs/findings.md",                 \
-          .get = rung_id, .role = LPO_COLUMN_KEY },                                                \
-        { "where",           "Where",                                                              \
-          LPO_CELL_TEXT,     .meaning = "file and line or operator, region; else the GPU",         \
-          .get = rung_where, .role = LPO_COLUMN_KEY },                                             \
-        { "saving_ns",        "Saving",                                                            \
-          LPO_CELL_NS,        .meaning = "wall time that it saves on top of the rungs before it",  \
-          .get = rung_saving, .role = LPO_COLUMN_ADDS },                                           \
-        { "share", "Share", LPO_CELL_PERCENT, .meaning = "of the window", .get = rung_share },     \
-        { "basis", "Basis", LPO_CELL_TEXT,                                                         \
-          .meaning = "measured, simulated, estimated or reference", .get = rung_basis },
+#define RUNG(X)                                                                                    \
+    X(rung, number, "Rung", COUNT, KEY, "from 1, the largest saving first",                        \
+      lpo_cell_count(r->number))                                                                   \
+    X(rung, id, "Kind", TEXT, KEY, "kind of the change, as in docs/findings.md",                   \
+      lpo_cell_text(lpo_ladder_id(r->rung->kind)))                                                 \
+    X(rung, where, "Where", TEXT, KEY, "file and line or operator, region; else the GPU",          \
+      lpo_cell_text(lpo_report_rung_where(&r->words, r->rung)))                                    \
+    X(rung, saving_ns, "Saving", NS, ADDS,                                                         \
+      "wall time that it saves on top of the rungs before it",                                     \
+      lpo_cell_whole_if(ON_CLOCK, r->rung->saving_ns))                                             \
+    X(rung, share, "Share", PERCENT, FACT, "of the window",                                        \
+      ON_CLOCK ? lpo_cell_share((double)r->rung->saving_ns, (double)r->words.ladder->wall_ns)      \
+               : lpo_cell_unknown())                                                               \
+    X(rung, basis, "Basis", TEXT, FACT, "measured, simulated, estimated or reference",             \
+      lpo_cell_text(lpo_ladder_basis_name(r->rung->basis)))
 
-static const struct lpo_column finding_columns[] = {
-    RUNG_COLUMNS{ "title", "Finding", LPO_CELL_TEXT, .meaning = "what it is", .get = rung_title },
-    { "evidence", "Evidence", LPO_CELL_TEXT, .meaning = "why lpo thinks so", .get = rung_evidence },
-    { "advice", "Advice", LPO_CELL_TEXT, .meaning = "what to do", .get = rung_advice },
-};
+#define FINDING(X)                                                                                 \
+    X(rung, title, "Finding", TEXT, FACT, "what it is",                                            \
+      lpo_cell_text(lpo_report_rung_title(&r->words, r->rung)))                                    \
+    X(rung, evidence, "Evidence", TEXT, FACT, "why lpo thinks so", evidence_cell(rows, r))         \
+    X(rung, advice, "Advice", TEXT, FACT, "what to do",                                            \
+      lpo_cell_text(lpo_report_rung_advice(&r->words, r->rung)))
 
-static const struct lpo_column ladder_columns[] = {
-    RUNG_COLUMNS{ "alone_ns", "Alone", LPO_CELL_NS, .meaning = "what it saves by itself",
-                  .get = rung_alone },
-    { "after_ns", "After", LPO_CELL_NS, .meaning = "what is left of the window after it",
-      .get = rung_after },
-    { "process", "Process", LPO_CELL_COUNT, .meaning = "whose window it is", .get = rung_process,
-      .role = LPO_COLUMN_KEY },
-};
+#define STEP(X)                                                                                    \
+    X(rung, alone_ns, "Alone", NS, FACT, "what it saves by itself",                                \
+      lpo_cell_whole_if(ON_CLOCK, r->rung->alone_ns))                                              \
+    X(rung, after_ns, "After", NS, FACT, "what is left of the window after it",                    \
+      lpo_cell_whole_if(ON_CLOCK, r->rung->after_ns))                                              \
+    X(rung, process, "Process", COUNT, KEY, "whose window it is", process_cell(rows, r))
 
-static const struct lpo_table_kind findings_kind = {
-    "findings", "What to change first: the rungs of the main ladder, in its order", finding_columns,
-    COUNT(finding_columns)
-};
-static const struct lpo_table_kind ladder_kind = {
-    "ladder", "From the measured time down to the floor, for each process", ladder_columns,
-    COUNT(ladder_columns)
-};
+LPO_TABLE_ROWS(rung)
+RUNG(LPO_TABLE_GETTER)
+FINDING(LPO_TABLE_GETTER)
+STEP(LPO_TABLE_GETTER)
+
+static const struct lpo_column finding_columns[] = { RUNG(LPO_TABLE_COLUMN)
+                                                         FINDING(LPO_TABLE_COLUMN) };
+static const struct lpo_column ladder_columns[] = { RUNG(LPO_TABLE_COLUMN) STEP(LPO_TABLE_COLUMN) };
+
+static const struct lpo_table_kind findings_kind = LPO_TABLE_KIND(
+    finding, "findings", "What to change first: the rungs of the main ladder, in its order");
+static const struct lpo_table_kind ladder_kind =
+    LPO_TABLE_KIND(ladder, "ladder", "From the measured time down to the floor, for each process");
 
 typedef LPO_VEC(struct rung_at) rung_rows;
 
-static bool keep_rungs(const struct lpo_tables_of *of, rung_rows *rungs, struct lpo_rows *out)
-{
-    struct rung_at *kept = lpo_arena_array(of->arena, rungs->len + 1, sizeof *kept);
-
-    for (size_t i = 0; i < rungs->len; i++)
-        kept[i] = rungs->at[i];
-    *out = (struct lpo_rows){ .count = rungs->len, .of = of, .at = kept };
-    lpo_vec_free(rungs);
-    return true;
-}
-
-static bool open_findings(const void *of, struct lpo_rows *out)
+static struct lpo_rows open_findings(const void *of)
 {
     const struct lpo_tables_of *o = of;
     struct lpo_ladder_words w = lpo_report_ladder_words(o->arena, o->d, o->s);
     const struct lpo_rung *r;
     rung_rows rungs = { 0 };
+    struct lpo_rows out;
 
     for (size_t i = 0; (r = lpo_report_rung_at(&w, i)); i++)
         lpo_vec_push(&rungs, (struct rung_at){ w, r, i + 1 });
-    return keep_rungs(o, &rungs, out);
+    out = lpo_tables_kept(of, &findings_kind, rungs.at, rungs.len, sizeof *rungs.at);
+    lpo_vec_free(&rungs);
+    return out;
 }
 
-static bool open_ladder(const void *of, struct lpo_rows *out)
+static struct lpo_rows open_ladder(const void *of)
 {
     const struct lpo_tables_of *o = of;
     struct lpo_ladder_words w = lpo_report_ladder_words(o->arena, o->d, o->s);
     rung_rows rungs = { 0 };
+    struct lpo_rows out;
 
     for (size_t i = 0; w.all && i < w.all->all.len; i++) {
         w.ladder = &w.all->all.at[i];
         for (size_t k = 0; k < w.ladder->rungs.len; k++)
             lpo_vec_push(&rungs, (struct rung_at){ w, &w.ladder->rungs.at[k], k + 1 });
     }
-    return keep_rungs(o, &rungs, out);
+    out = lpo_tables_kept(of, &ladder_kind, rungs.at, rungs.len, sizeof *rungs.at);
+    lpo_vec_free(&rungs);
+    return out;
 }
 
 const struct lpo_table_source lpo_report_catalog[] = {

@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "analysis/memory/memory.h"
 #include "analysis/operators/operators.h"
+#include "analysis/tables/tables.h"
 #include "analysis/wall/timeline.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
@@ -128,7 +129,7 @@ static void add_sections(struct lpo_doc *doc, const struct torch *t)
     lpo_report_add_operators(doc, a, "operators", t->d->top);
     if (has_gpu(t)) {
         lpo_doc_section(doc, "operator_kernels", "GPU operations by operator", 1);
-        lpo_report_add_operator_kernels(doc, a, t->ops, t->d->top, KERNELS_EACH);
+        lpo_report_add_operator_kernels(doc, a, t->d->top, KERNELS_EACH);
     }
     idle(doc, t);
     memory(doc, t);
@@ -139,37 +140,6 @@ static void add_sections(struct lpo_doc *doc, const struct torch *t)
 static void put_gpu(struct lpo_record *r, const struct torch *t, const char *key, int64_t v)
 {
     lpo_doc_put_int_if(r, key, has_gpu(t), v);
-}
-
-static void put_name(struct lpo_record *r, const char *key, const struct torch *t, uint32_t name)
-{
-    const struct lpo_trace *trace = t->s->analysis->trace;
-
-    lpo_doc_put_name(r, key, lpo_trace_text(trace, name), lpo_trace_text_len(trace, name));
-}
-
-static void put_operator(struct lpo_record *r, const struct torch *t, const struct lpo_operator *o)
-{
-    struct lpo_record *kernels;
-
-    put_name(r, "operator", t, o->name);
-    lpo_doc_put_uint(r, "calls", o->calls);
-    lpo_doc_put_int(r, "cpu_total_ns", o->cpu_total_ns);
-    lpo_doc_put_int(r, "cpu_self_ns", o->cpu_self_ns);
-    lpo_doc_put_int(r, "cpu_min_ns", o->cpu_min_ns);
-    lpo_doc_put_int(r, "cpu_max_ns", o->cpu_max_ns);
-    put_gpu(r, t, "gpu_total_ns", o->gpu_total_ns);
-    put_gpu(r, t, "gpu_self_ns", o->gpu_self_ns);
-    put_gpu(r, t, "gpu_ops_self", (int64_t)o->gpu_ops_self);
-    kernels = lpo_doc_put_list(r, "kernels");
-    for (size_t i = 0; i < o->nkernels; i++) {
-        const struct lpo_operator_kernel *k = &t->ops->kernels.at[o->kernels + i];
-        struct lpo_record *kernel = lpo_doc_put_record(kernels, NULL);
-
-        put_name(kernel, "kernel", t, k->name);
-        lpo_doc_put_uint(kernel, "launches", k->count);
-        lpo_doc_put_int(kernel, "gpu_ns", k->ns);
-    }
 }
 
 static void put_memory(struct lpo_record *data, const struct torch *t)
@@ -207,7 +177,9 @@ static void put_sum(struct lpo_record *data, const struct torch *t, const char *
 
 static void put_metrics(struct lpo_record *data, const struct torch *t)
 {
-    struct lpo_record *traces = lpo_doc_put_list(data, "traces"), *operators;
+    struct lpo_record *traces = lpo_doc_put_list(data, "traces");
+    const struct lpo_rows operators = lpo_tables_operators_as(
+        lpo_tables_of(data->arena, t->s->analysis, NULL), LPO_OPERATORS_BY_TOTAL);
 
     for (size_t i = 0; i < t->s->nfiles; i++)
         lpo_doc_put_text(traces, NULL, t->s->files[i]);
@@ -217,9 +189,11 @@ static void put_metrics(struct lpo_record *data, const struct torch *t)
     put_sum(data, t, "gpu_without_launch", &t->ops->no_launch);
     lpo_report_put_devices(data, t->s->analysis);
     put_memory(data, t);
-    operators = lpo_doc_put_list(data, "operators");
-    for (size_t i = 0; i < t->ops->rows.len; i++)
-        put_operator(lpo_doc_put_record(operators, NULL), t, &t->ops->rows.at[i]);
+    lpo_doc_put_rows_and(data, "operators", &operators,
+                         "operator=name calls cpu_total_ns=host_ns cpu_self_ns=host_ns_self "
+                         "cpu_min_ns=host_ns_min cpu_max_ns=host_ns_max gpu_total_ns=gpu_ns_total "
+                         "gpu_self_ns=gpu_ns_self gpu_ops_self=gpu_operations_self",
+                         lpo_report_put_operator_kernels);
 }
 
 struct lpo_doc *lpo_report_torch_doc(const struct lpo_rundir *d)

@@ -13,12 +13,15 @@ struct lpo_arena;
 struct lpo_device;
 struct lpo_doc;
 struct lpo_record;
+struct lpo_hardware;
+struct lpo_rows;
 struct lpo_region_cells;
 struct lpo_region_selection;
 struct lpo_top_row;
 
-#define LPO_REGIONS_SCHEMA "lpo.regions/2"
-#define LPO_TOP_SCHEMA     "lpo.top/1"
+#define LPO_REGIONS_SCHEMA   "lpo.regions/2"
+#define LPO_TOP_SCHEMA       "lpo.top/1"
+#define LPO_OPERATORS_SCHEMA "lpo.operators/1"
 
 /* "scopes": every scope with its regions, or the most expensive of them beyond the budget. */
 void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a, bool aggregate);
@@ -69,3 +72,9 @@ void lpo_report_put_most_kernels(struct lpo_record *to, const struct lpo_region_
 /* "notes": see report/notes.h. */
 void lpo_report_put_notes(struct lpo_record *to, const struct lpo_analysis *a,
                           const struct lpo_region_selection *select);
+/* "operators": one record for each name, shapes and types; the most expensive first. 0 is all, `hw`
+ * may be NULL. */
+void lpo_report_put_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
+                              const struct lpo_hardware *hw, size_t most);
+/* "kernels" of a row of operators: what it launched itself. */
+void lpo_report_put_operator_kernels(const struct lpo_rows *rows, size_t i, struct lpo_record *out);

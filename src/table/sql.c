@@ -118,9 +118,7 @@ static int open_cursor(sqlite3_vtab *v, sqlite3_vtab_cursor **out)
 
     if (!table->opened) {
         table->opened = true;
-        if (!table->source->open(table->of, &table->rows))
-            table->rows.count = 0;
-        table->rows.kind = table->source->kind;
+        table->rows = table->source->open(table->of);
         table->rows.scratch = &table->scratch;
     }
     *out = &c->base;

@@ -18,8 +18,7 @@ struct lpo_table_sql;
 /* A table that can be had: its rows are asked for when a query first reads it. */
 struct lpo_table_source {
     const struct lpo_table_kind *kind;
-    /* False: the table is empty. */
-    bool (*open)(const void *of, struct lpo_rows *out);
+    struct lpo_rows (*open)(const void *of);
 };
 
 /* Borrows `sources`, which end with a kind of NULL, and `of`. */

@@ -44,6 +44,11 @@ struct lpo_cell lpo_cell_measure(struct lpo_measure m)
     return c;
 }
 
+struct lpo_cell lpo_cell_real(double v)
+{
+    return lpo_cell_measure(lpo_measure_computed(v));
+}
+
 struct lpo_cell lpo_cell_share(double part, double whole)
 {
     return lpo_cell_measure(whole != 0 ? lpo_measure_computed(part / whole)

@@ -5,11 +5,12 @@
  * that are read where they lie: nothing is copied until someone prints it. JSON, documents, SQL,
  * databases and docs/tables.md are views of the same description, so a new number is one row of it:
  *
- *     CELL(calls, struct lpo_operator, lpo_cell_count(r->calls))
- *     static const struct lpo_column columns[] = {
- *         { "calls", "Calls", LPO_CELL_COUNT, .meaning = "calls of it", .get = calls },
- *     };
- *     const struct lpo_table_kind lpo_table_operators = { "operators", "…", columns, 1 };
+ *     typedef struct lpo_operator operator_row;
+ *     #define OPERATOR(X) \
+ *         X(operator, calls, "Calls", COUNT, ADDS, "with these shapes", lpo_cell_count(r->calls)) \
+ *         X(operator, gpu_ns, "GPU time", NS, ADDS, "of all of them", lpo_cell_whole(r->ns), .minor
+ * = 2) LPO_TABLE(operator, OPERATOR) const struct lpo_table_kind k = LPO_TABLE_KIND(operator,
+ * "operators", "What was called");
  */
 #pragma once
 
@@ -34,13 +35,16 @@ enum lpo_cell_type {
     LPO_CELL_LIST,    /* JSON: a list as text for people, SQL and CSV, as itself in JSON */
 };
 
-/* A value of one row. Text lives until the next cell with text is read of the same rows. */
+/* A value of one row. Text in the scratch of the rows lives until the next cell with text is read.
+ */
 struct lpo_cell {
     const char *text; /* TEXT, LIST */
     size_t len;
-    int64_t whole;    /* COUNT, NS, FLAG */
-    double real;      /* BYTES, MEASURE; PERCENT: the share */
-    enum lpo_how how; /* LPO_UNKNOWN: null, which is not 0 */
+    const char *shown; /* TEXT: what people get instead, a short name; NULL: the same */
+    unsigned indent;   /* TEXT: level in a tree */
+    int64_t whole;     /* COUNT, NS, FLAG */
+    double real;       /* BYTES, MEASURE; PERCENT: the share */
+    enum lpo_how how;  /* LPO_UNKNOWN: null, which is not 0 */
 };
 
 typedef struct lpo_cell lpo_cell_get(const struct lpo_rows *rows, size_t row);
@@ -88,15 +92,54 @@ const struct lpo_column *lpo_table_column(const struct lpo_table_kind *kind, con
 /* The type of a column as SQLite knows it: "INTEGER", "REAL", "TEXT". */
 const char *lpo_table_sql_type(enum lpo_cell_type type);
 
-/* One getter: CELL(name, type of a row, its value), with `r` the row and `rows` the table, where
- * the rows are an array at `at`. */
-#define LPO_CELL(name, type, value)                                                                \
-    static struct lpo_cell name(const struct lpo_rows *rows, size_t row)                           \
+/* A list of columns becomes getters and a static array <t>_columns. Each line of the list is
+ *
+ *     X(t, key, title, type, role, meaning, value, …)
+ *
+ * with the table's word, an enum lpo_cell_type and an enum lpo_column_role without their prefixes
+ * (MEASURE("B/s") with its unit), the value of row `i` of `rows` as a struct lpo_cell, and further
+ * members of struct lpo_column. In the value `r` is the row: an element of the array at `at` of
+ * type <t>_row, or what the function <t>_of(rows, i) returns in tables made by LPO_TABLE_OF. */
+#define LPO_TABLE(t, list)                                                                         \
+    LPO_TABLE_ROWS(t)                                                                              \
+    LPO_TABLE_OF(t, list)
+#define LPO_TABLE_ROWS(t)                                                                          \
+    static inline const t##_row *t##_of(const struct lpo_rows *rows, size_t i)                     \
     {                                                                                              \
-        const type *r = (const type *)rows->at + row;                                              \
+        return (const t##_row *)rows->at + i;                                                      \
+    }
+#define LPO_TABLE_OF(t, list)                                                                      \
+    list(LPO_TABLE_GETTER) static const struct lpo_column t##_columns[] = { list(                  \
+        LPO_TABLE_COLUMN) };
+#define LPO_TABLE_KIND(t, name, meaning)                                                           \
+    {                                                                                              \
+        name, meaning, t##_columns, sizeof t##_columns / sizeof *t##_columns                       \
+    }
+
+#define LPO_TABLE_GETTER(t, key, title, type, role, meaning, value, ...)                           \
+    static struct lpo_cell t##_get_##key(const struct lpo_rows *rows, size_t i)                    \
+    {                                                                                              \
+        const __typeof__(t##_of(rows, i)) r = t##_of(rows, i);                                     \
         (void)r;                                                                                   \
         return value;                                                                              \
     }
+#define LPO_TABLE_COLUMN(t, key, title, type, role_, meaning_, value, ...)                         \
+    { #key,                                                                                        \
+      title,                                                                                       \
+      LPO_TYPE_##type,                                                                             \
+      .meaning = meaning_,                                                                         \
+      .get = t##_get_##key,                                                                        \
+      .role = LPO_COLUMN_##role_,                                                                  \
+      __VA_ARGS__ },
+
+#define LPO_TYPE_TEXT          LPO_CELL_TEXT, NULL
+#define LPO_TYPE_COUNT         LPO_CELL_COUNT, NULL
+#define LPO_TYPE_NS            LPO_CELL_NS, NULL
+#define LPO_TYPE_BYTES         LPO_CELL_BYTES, NULL
+#define LPO_TYPE_PERCENT       LPO_CELL_PERCENT, NULL
+#define LPO_TYPE_MEASURE(unit) LPO_CELL_MEASURE, unit
+#define LPO_TYPE_FLAG          LPO_CELL_FLAG, NULL
+#define LPO_TYPE_LIST          LPO_CELL_LIST, NULL
 
 static inline struct lpo_cell lpo_cell_unknown(void)
 {
@@ -118,7 +161,13 @@ static inline struct lpo_cell lpo_cell_whole_if(bool known, int64_t v)
     return known ? lpo_cell_whole(v) : lpo_cell_unknown();
 }
 
+static inline struct lpo_cell lpo_cell_flag(bool yes)
+{
+    return lpo_cell_whole(yes);
+}
+
 struct lpo_cell lpo_cell_measure(struct lpo_measure m);    /* not finite: unknown */
+struct lpo_cell lpo_cell_real(double v);                   /* the same of a number */
 struct lpo_cell lpo_cell_share(double part, double whole); /* of nothing: unknown */
 struct lpo_cell lpo_cell_text(const char *text);           /* NULL: unknown */
 struct lpo_cell lpo_cell_textn(const char *text, size_t len);

@@ -15,53 +15,10 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static const struct lpo_tables_of *from(const struct lpo_rows *rows)
-{
-    return rows->of;
-}
-
-static const struct lpo_trace *trace_of(const struct lpo_rows *rows)
-{
-    return from(rows)->a->trace;
-}
-
-static struct lpo_cell name_cell(const struct lpo_rows *rows, uint32_t name)
-{
-    const struct lpo_trace *t = trace_of(rows);
-
-    return name == LPO_NONE ? lpo_cell_unknown()
-                            : lpo_cell_textn(lpo_trace_text(t, name), lpo_trace_text_len(t, name));
-}
-
 /* Also names that are "" where the source gives none. */
 static struct lpo_cell given_cell(const struct lpo_rows *rows, uint32_t name)
 {
-    return name ? name_cell(rows, name) : lpo_cell_unknown();
-}
-
-static struct lpo_cell reference_cell(uint32_t row)
-{
-    return lpo_cell_whole_if(row != LPO_NONE, row);
-}
-
-static struct lpo_cell rank_cell(const struct lpo_rows *rows, uint16_t process)
-{
-    int32_t rank = trace_of(rows)->processes.at[process].rank;
-
-    return lpo_cell_whole_if(rank >= 0, rank);
-}
-
-static struct lpo_cell pid_cell(const struct lpo_rows *rows, uint16_t process)
-{
-    int64_t pid = trace_of(rows)->processes.at[process].pid;
-
-    return lpo_cell_whole_if(pid >= 0, pid);
-}
-
-static struct lpo_cell row_id(const struct lpo_rows *rows, size_t row)
-{
-    (void)rows;
-    return lpo_cell_count(row);
+    return name ? lpo_tables_name(rows, name) : lpo_cell_unknown();
 }
 
 /* --- slices ----------------------------------------------------------------------------------- */
@@ -113,16 +70,6 @@ static uint32_t slice_id(const struct lpo_trace *t, const struct lpo_slice *s)
     return (uint32_t)(before + s->row);
 }
 
-/* A slice is read column by column: it is looked up for each, which is an index into an array. */
-#define SLICE(name, value)                                                                         \
-    static struct lpo_cell slice_##name(const struct lpo_rows *rows, size_t row)                   \
-    {                                                                                              \
-        const struct lpo_trace *t = trace_of(rows);                                                \
-        struct lpo_slice s = slice_at(t, row);                                                     \
-        (void)t;                                                                                   \
-        return value;                                                                              \
-    }
-
 static const char *kind_name(unsigned kind)
 {
     return kind == LPO_HOST_RANGE       ? "range"
@@ -145,75 +92,70 @@ static struct lpo_cell parent_cell(const struct lpo_trace *t, const struct lpo_s
 static struct lpo_cell op_args_cell(const struct lpo_rows *rows, const struct lpo_slice *s,
                                     bool types)
 {
-    const struct lpo_trace *t = trace_of(rows);
+    const struct lpo_trace *t = lpo_tables_trace(rows);
     uint32_t args = s->kind == LPO_HOST_OP ? t->ops.at[s->row].args : LPO_NONE;
 
     if (args == LPO_NONE)
         return lpo_cell_unknown();
-    return name_cell(rows, types ? t->op_args.at[args].types : t->op_args.at[args].dims);
+    return lpo_tables_name(rows, types ? t->op_args.at[args].types : t->op_args.at[args].dims);
 }
 
-SLICE(start_ns, lpo_cell_whole(s.start_ns))
-SLICE(end_ns, lpo_cell_whole(s.end_ns))
-SLICE(name, name_cell(rows, s.name))
-SLICE(kind, lpo_cell_text(kind_name(s.kind)))
-SLICE(thread, lpo_cell_whole_if(s.thread != LPO_NONE, t->threads.at[s.thread].tid))
-SLICE(process,
-      s.thread == LPO_NONE ? lpo_cell_unknown() : pid_cell(rows, t->threads.at[s.thread].process))
-SLICE(rank,
-      s.thread == LPO_NONE ? lpo_cell_unknown() : rank_cell(rows, t->threads.at[s.thread].process))
-SLICE(parent, parent_cell(t, &s))
-SLICE(domain, s.kind &(LPO_HOST_RANGE | LPO_HOST_START_END)
-                  ? name_cell(rows, t->domains.at[t->ranges.at[s.row].domain])
-                  : lpo_cell_unknown())
-SLICE(shapes, op_args_cell(rows, &s, false))
-SLICE(dtypes, op_args_cell(rows, &s, true))
+/* A slice is read column by column: it is looked up for each, which is an index into an array. */
+static struct lpo_slice slice_of(const struct lpo_rows *rows, size_t row)
+{
+    return slice_at(lpo_tables_trace(rows), row);
+}
 
-static const struct lpo_column slice_columns[] = {
-    { "id", "Id", LPO_CELL_COUNT, .meaning = "number of the row", .get = row_id,
-      .role = LPO_COLUMN_KEY },
-    { "start_ns", "Start", LPO_CELL_NS, .meaning = "when it began, on the clock of the trace",
-      .get = slice_start_ns },
-    { "end_ns", "End", LPO_CELL_NS,
-      .meaning = "when it ended; a range that was never closed ends "
-                 "with its process",
-      .get = slice_end_ns },
-    { "name", "Name", LPO_CELL_TEXT, .meaning = "of the range, operator, function or call",
-      .get = slice_name },
-    { "kind", "Kind", LPO_CELL_TEXT,
-      .meaning = "range, start_end, module, python, operator or call (of the CUDA or HIP API)",
-      .get = slice_kind },
-    { "thread", "Thread", LPO_CELL_COUNT, .meaning = "number of the thread", .get = slice_thread,
-      .role = LPO_COLUMN_KEY },
-    { "process", "Process", LPO_CELL_COUNT, .meaning = "number of the process",
-      .get = slice_process, .role = LPO_COLUMN_KEY },
-    { "rank", "Rank", LPO_CELL_COUNT, .meaning = "rank of the process in its job",
-      .get = slice_rank, .role = LPO_COLUMN_KEY },
-    { "parent", "Parent", LPO_CELL_COUNT,
-      .meaning = "slices.id of the innermost slice of any kind that it lies in",
-      .get = slice_parent },
-    { "domain", "Domain", LPO_CELL_TEXT, .meaning = "NVTX domain of a range; '' is the default one",
-      .get = slice_domain },
-    { "shapes", "Shapes", LPO_CELL_LIST, .meaning = "input shapes of an operator",
-      .get = slice_shapes },
-    { "dtypes", "Types", LPO_CELL_LIST, .meaning = "input types of an operator",
-      .get = slice_dtypes },
-};
+#define SLICE(X)                                                                                   \
+    X(slice, id, "Id", COUNT, KEY, "number of the row", lpo_cell_count(i))                         \
+    X(slice, start_ns, "Start", NS, FACT, "when it began, on the clock of the trace",              \
+      lpo_cell_whole(r.start_ns))                                                                  \
+    X(slice, end_ns, "End", NS, FACT,                                                              \
+      "when it ended; a range that was never closed ends with its process",                        \
+      lpo_cell_whole(r.end_ns))                                                                    \
+    X(slice, name, "Name", TEXT, FACT, "of the range, operator, function or call",                 \
+      lpo_tables_name(rows, r.name))                                                               \
+    X(slice, kind, "Kind", TEXT, FACT,                                                             \
+      "range, start_end, module, python, operator or call (of the CUDA or HIP API)",               \
+      lpo_cell_text(kind_name(r.kind)))                                                            \
+    X(slice, thread, "Thread", COUNT, KEY, "number of the thread",                                 \
+      lpo_cell_whole_if(r.thread != LPO_NONE, lpo_tables_trace(rows)->threads.at[r.thread].tid))   \
+    X(slice, process, "Process", COUNT, KEY, "number of the process",                              \
+      r.thread == LPO_NONE                                                                         \
+          ? lpo_cell_unknown()                                                                     \
+          : lpo_tables_pid(rows, lpo_tables_trace(rows)->threads.at[r.thread].process))            \
+    X(slice, rank, "Rank", COUNT, KEY, "rank of the process in its job",                           \
+      r.thread == LPO_NONE                                                                         \
+          ? lpo_cell_unknown()                                                                     \
+          : lpo_tables_rank(rows, lpo_tables_trace(rows)->threads.at[r.thread].process))           \
+    X(slice, parent, "Parent", COUNT, FACT,                                                        \
+      "slices.id of the innermost slice of any kind that it lies in",                              \
+      parent_cell(lpo_tables_trace(rows), &r))                                                     \
+    X(slice, domain, "Domain", TEXT, FACT, "NVTX domain of a range; '' is the default one",        \
+      r.kind &(LPO_HOST_RANGE | LPO_HOST_START_END)                                                \
+          ? lpo_tables_name(rows,                                                                  \
+                            lpo_tables_trace(rows)                                                 \
+                                ->domains.at[lpo_tables_trace(rows)->ranges.at[r.row].domain])     \
+          : lpo_cell_unknown())                                                                    \
+    X(slice, shapes, "Shapes", LIST, FACT, "input shapes of an operator",                          \
+      op_args_cell(rows, &r, false))                                                               \
+    X(slice, dtypes, "Types", LIST, FACT, "input types of an operator",                            \
+      op_args_cell(rows, &r, true))
 
-const struct lpo_table_kind lpo_tables_slices = {
-    "slices", "What host threads were in: ranges, operators, modules, Python functions, API calls",
-    slice_columns, COUNT(slice_columns)
-};
+LPO_TABLE_OF(slice, SLICE)
 
-bool lpo_tables_open_slices(const void *of, struct lpo_rows *out)
+const struct lpo_table_kind lpo_tables_slices = LPO_TABLE_KIND(
+    slice, "slices",
+    "What host threads were in: ranges, operators, modules, Python functions, API calls");
+
+struct lpo_rows lpo_tables_open_slices(const void *of)
 {
     const struct lpo_tables_of *o = of;
     size_t count = 0;
 
     for (size_t k = 0; k < COUNT(slice_kinds); k++)
         count += rows_of(o->a->trace, slice_kinds[k]);
-    *out = (struct lpo_rows){ .count = count, .of = of };
-    return true;
+    return lpo_tables_rows(of, &lpo_tables_slices, NULL, count);
 }
 
 /* --- launches --------------------------------------------------------------------------------- */
@@ -223,63 +165,45 @@ static struct lpo_cell launch_slice(const struct lpo_rows *rows, size_t row)
     struct lpo_slice s;
 
     /* the innermost that is no call: the call is the launch itself */
-    if (!lpo_host_around(trace_of(rows), (uint32_t)row, LPO_HOST_SLICES & ~LPO_HOST_CALL, &s))
+    if (!lpo_host_around(lpo_tables_trace(rows), (uint32_t)row, LPO_HOST_SLICES & ~LPO_HOST_CALL,
+                         &s))
         return lpo_cell_unknown();
-    return lpo_cell_whole(slice_id(trace_of(rows), &s));
-}
-
-static struct lpo_cell place_cell(const struct lpo_rows *rows, uint32_t place)
-{
-    const struct lpo_region_tree *tree = from(rows)->a->tree;
-    uint32_t leaf = place == LPO_NONE ? LPO_NONE : tree->places.at[place].leaf;
-
-    if (leaf == LPO_NONE)
-        return lpo_cell_unknown();
-    lpo_region_add_path(tree, leaf, lpo_table_scratch(rows));
-    return lpo_cell_scratch(rows);
+    return lpo_cell_whole(slice_id(lpo_tables_trace(rows), &s));
 }
 
 static struct lpo_cell launch_region(const struct lpo_rows *rows, size_t row)
 {
-    const struct lpo_region_tree *tree = from(rows)->a->tree;
+    const struct lpo_region_tree *tree = lpo_tables_analysis(rows)->tree;
 
-    return place_cell(rows, tree->launch_place ? tree->launch_place[row] : LPO_NONE);
+    return lpo_tables_region_of(rows, tree->launch_place ? tree->launch_place[row] : LPO_NONE);
 }
 
-LPO_CELL(launch_start_ns, struct lpo_launch, lpo_cell_whole(r->start_ns))
-LPO_CELL(launch_end_ns, struct lpo_launch, lpo_cell_whole(r->end_ns))
-LPO_CELL(launch_thread, struct lpo_launch,
-         lpo_cell_whole(trace_of(rows)->threads.at[r->thread].tid))
-LPO_CELL(launch_process, struct lpo_launch,
-         pid_cell(rows, trace_of(rows)->threads.at[r->thread].process))
+typedef struct lpo_launch launch_row;
 
-static const struct lpo_column launch_columns[] = {
-    { "id", "Id", LPO_CELL_COUNT, .meaning = "number of the row", .get = row_id,
-      .role = LPO_COLUMN_KEY },
-    { "start_ns", "Start", LPO_CELL_NS, .meaning = "when the call began", .get = launch_start_ns },
-    { "end_ns", "End", LPO_CELL_NS, .meaning = "when the call returned", .get = launch_end_ns },
-    { "thread", "Thread", LPO_CELL_COUNT, .meaning = "number of the launching thread",
-      .get = launch_thread, .role = LPO_COLUMN_KEY },
-    { "process", "Process", LPO_CELL_COUNT, .meaning = "number of the process",
-      .get = launch_process, .role = LPO_COLUMN_KEY },
-    { "slice", "Slice", LPO_CELL_COUNT,
-      .meaning = "slices.id of the innermost range, operator or function around it",
-      .get = launch_slice },
-    { "region", "Region", LPO_CELL_TEXT, .meaning = "path of the push/pop ranges around it",
-      .get = launch_region, .role = LPO_COLUMN_KEY },
-};
+#define LAUNCH(X)                                                                                  \
+    X(launch, id, "Id", COUNT, KEY, "number of the row", lpo_cell_count(i))                        \
+    X(launch, start_ns, "Start", NS, FACT, "when the call began", lpo_cell_whole(r->start_ns))     \
+    X(launch, end_ns, "End", NS, FACT, "when the call returned", lpo_cell_whole(r->end_ns))        \
+    X(launch, thread, "Thread", COUNT, KEY, "number of the launching thread",                      \
+      lpo_cell_whole(lpo_tables_trace(rows)->threads.at[r->thread].tid))                           \
+    X(launch, process, "Process", COUNT, KEY, "number of the process",                             \
+      lpo_tables_pid(rows, lpo_tables_trace(rows)->threads.at[r->thread].process))                 \
+    X(launch, slice, "Slice", COUNT, FACT,                                                         \
+      "slices.id of the innermost range, operator or function around it", launch_slice(rows, i))   \
+    X(launch, region, "Region", TEXT, KEY, "path of the push/pop ranges around it",                \
+      launch_region(rows, i))
 
-const struct lpo_table_kind lpo_tables_launches = {
-    "launches", "Calls of the host that started GPU operations; a CUDA graph is one of them",
-    launch_columns, COUNT(launch_columns)
-};
+LPO_TABLE(launch, LAUNCH)
 
-bool lpo_tables_open_launches(const void *of, struct lpo_rows *out)
+const struct lpo_table_kind lpo_tables_launches =
+    LPO_TABLE_KIND(launch, "launches",
+                   "Calls of the host that started GPU operations; a CUDA graph is one of them");
+
+struct lpo_rows lpo_tables_open_launches(const void *of)
 {
     const struct lpo_trace *t = ((const struct lpo_tables_of *)of)->a->trace;
 
-    *out = (struct lpo_rows){ .count = t->launches.len, .of = of, .at = t->launches.at };
-    return true;
+    return lpo_tables_rows(of, &lpo_tables_launches, t->launches.at, t->launches.len);
 }
 
 /* --- GPU operations --------------------------------------------------------------------------- */
@@ -291,7 +215,8 @@ static const char *const gpu_op_kinds[] = {
 static struct lpo_cell grid_cell(const struct lpo_rows *rows, const struct lpo_gpu_op *o,
                                  bool block)
 {
-    const struct lpo_shape *s = o->shape == LPO_NONE ? NULL : &trace_of(rows)->shapes.at[o->shape];
+    const struct lpo_shape *s =
+        o->shape == LPO_NONE ? NULL : &lpo_tables_trace(rows)->shapes.at[o->shape];
     const uint32_t *side = !s ? NULL : block ? s->block : s->grid;
 
     if (!s || side[0] == LPO_NONE)
@@ -305,79 +230,59 @@ static struct lpo_cell class_cell(const struct lpo_rows *rows, const struct lpo_
     if (o->kind != LPO_KERNEL)
         return lpo_cell_unknown();
     return lpo_cell_text(
-        lpo_region_class_name(lpo_region_tree_class(from(rows)->a->tree, o->name)));
+        lpo_region_class_name(lpo_region_tree_class(lpo_tables_analysis(rows)->tree, o->name)));
 }
 
 #define TIMED(r)  (!((r)->flags & LPO_GPU_OP_UNTIMED))
 #define LASTED(r) (!((r)->flags & LPO_GPU_OP_NO_LENGTH))
 
-LPO_CELL(op_start_ns, struct lpo_gpu_op, lpo_cell_whole_if(TIMED(r), r->start_ns))
-LPO_CELL(op_end_ns, struct lpo_gpu_op, lpo_cell_whole_if(TIMED(r), r->end_ns))
-LPO_CELL(op_gpu_ns, struct lpo_gpu_op, lpo_cell_whole_if(LASTED(r), r->end_ns - r->start_ns))
-LPO_CELL(op_kind, struct lpo_gpu_op, lpo_cell_text(gpu_op_kinds[r->kind]))
-LPO_CELL(op_name, struct lpo_gpu_op, name_cell(rows, r->name))
-LPO_CELL(op_linker, struct lpo_gpu_op, given_cell(rows, r->linker))
-LPO_CELL(op_class, struct lpo_gpu_op, class_cell(rows, r))
-LPO_CELL(op_device, struct lpo_gpu_op, lpo_cell_whole(trace_of(rows)->devices.at[r->device].id))
-LPO_CELL(op_stream, struct lpo_gpu_op, lpo_cell_whole(r->stream))
-LPO_CELL(op_bytes, struct lpo_gpu_op, lpo_cell_whole_if(r->kind != LPO_KERNEL, (int64_t)r->bytes))
-LPO_CELL(op_process, struct lpo_gpu_op, pid_cell(rows, r->process))
-LPO_CELL(op_rank, struct lpo_gpu_op, rank_cell(rows, r->process))
-LPO_CELL(op_launch, struct lpo_gpu_op, reference_cell(r->launch))
-LPO_CELL(op_region, struct lpo_gpu_op, place_cell(rows, lpo_region_place(from(rows)->a->tree, r)))
-LPO_CELL(op_graph, struct lpo_gpu_op, lpo_cell_whole((r->flags & LPO_GPU_OP_GRAPH) != 0))
-LPO_CELL(op_grid, struct lpo_gpu_op, grid_cell(rows, r, false))
-LPO_CELL(op_block, struct lpo_gpu_op, grid_cell(rows, r, true))
+typedef struct lpo_gpu_op op_row;
 
-static const struct lpo_column op_columns[] = {
-    { "id", "Id", LPO_CELL_COUNT, .meaning = "number of the row", .get = row_id,
-      .role = LPO_COLUMN_KEY },
-    { "start_ns", "Start", LPO_CELL_NS,
-      .meaning = "when it began; null where the source gives durations alone (ncu)",
-      .get = op_start_ns },
-    { "end_ns", "End", LPO_CELL_NS, .meaning = "when it ended", .get = op_end_ns },
-    { "gpu_ns", "GPU time", LPO_CELL_NS, .meaning = "how long it took", .get = op_gpu_ns,
-      .role = LPO_COLUMN_ADDS },
-    { "kind", "Kind", LPO_CELL_TEXT, .meaning = "kernel, copy or memset", .get = op_kind },
-    { "name", "Name", LPO_CELL_TEXT, .meaning = "of a kernel as the source prints it",
-      .get = op_name, .role = LPO_COLUMN_KEY },
-    { "linker", "Linker name", LPO_CELL_TEXT, .meaning = "mangled name, the same in every source",
-      .get = op_linker },
-    { "class", "Class", LPO_CELL_TEXT,
-      .meaning = "what kind of computation a kernel does, by its "
-                 "name",
-      .get = op_class, .role = LPO_COLUMN_KEY },
-    { "device", "GPU", LPO_CELL_COUNT, .meaning = "number of the GPU, as the source counts them",
-      .get = op_device, .role = LPO_COLUMN_KEY },
-    { "stream", "Stream", LPO_CELL_COUNT, .meaning = "number of the stream", .get = op_stream,
-      .role = LPO_COLUMN_KEY },
-    { "bytes", "Bytes", LPO_CELL_BYTES, .meaning = "that a copy moved or a memset wrote",
-      .get = op_bytes, .role = LPO_COLUMN_ADDS },
-    { "process", "Process", LPO_CELL_COUNT, .meaning = "number of the process", .get = op_process,
-      .role = LPO_COLUMN_KEY },
-    { "rank", "Rank", LPO_CELL_COUNT, .meaning = "rank of the process in its job", .get = op_rank,
-      .role = LPO_COLUMN_KEY },
-    { "launch", "Launch", LPO_CELL_COUNT,
-      .meaning = "launches.id of the call that started it; null without a launch record",
-      .get = op_launch },
-    { "region", "Region", LPO_CELL_TEXT, .meaning = "path of the region it belongs to",
-      .get = op_region, .role = LPO_COLUMN_KEY },
-    { "graph", "CUDA graph", LPO_CELL_FLAG, .meaning = "1: it was launched by a CUDA graph",
-      .get = op_graph },
-    { "grid", "Grid", LPO_CELL_LIST, .meaning = "blocks of the launch", .get = op_grid },
-    { "block", "Block", LPO_CELL_LIST, .meaning = "threads of a block", .get = op_block },
-};
+#define OP(X)                                                                                      \
+    X(op, id, "Id", COUNT, KEY, "number of the row", lpo_cell_count(i))                            \
+    X(op, start_ns, "Start", NS, FACT,                                                             \
+      "when it began; null where the source gives durations alone (ncu)",                          \
+      lpo_cell_whole_if(TIMED(r), r->start_ns))                                                    \
+    X(op, end_ns, "End", NS, FACT, "when it ended", lpo_cell_whole_if(TIMED(r), r->end_ns))        \
+    X(op, gpu_ns, "GPU time", NS, ADDS, "how long it took",                                        \
+      lpo_cell_whole_if(LASTED(r), r->end_ns - r->start_ns))                                       \
+    X(op, kind, "Kind", TEXT, FACT, "kernel, copy or memset",                                      \
+      lpo_cell_text(gpu_op_kinds[r->kind]))                                                        \
+    X(op, name, "Name", TEXT, KEY, "of a kernel as the source prints it",                          \
+      lpo_tables_name(rows, r->name))                                                              \
+    X(op, linker, "Linker name", TEXT, FACT, "mangled name, the same in every source",             \
+      given_cell(rows, r->linker))                                                                 \
+    X(op, class, "Class", TEXT, KEY, "what kind of computation a kernel does, by its name",        \
+      class_cell(rows, r))                                                                         \
+    X(op, device, "GPU", COUNT, KEY, "number of the GPU, as the source counts them",               \
+      lpo_cell_whole(lpo_tables_trace(rows)->devices.at[r->device].id))                            \
+    X(op, stream, "Stream", COUNT, KEY, "number of the stream", lpo_cell_whole(r->stream))         \
+    X(op, bytes, "Bytes", BYTES, ADDS, "that a copy moved or a memset wrote",                      \
+      lpo_cell_whole_if(r->kind != LPO_KERNEL, (int64_t)r->bytes))                                 \
+    X(op, process, "Process", COUNT, KEY, "number of the process",                                 \
+      lpo_tables_pid(rows, r->process))                                                            \
+    X(op, rank, "Rank", COUNT, KEY, "rank of the process in its job",                              \
+      lpo_tables_rank(rows, r->process))                                                           \
+    X(op, launch, "Launch", COUNT, FACT,                                                           \
+      "launches.id of the call that started it; null without a launch record",                     \
+      lpo_cell_whole_if(r->launch != LPO_NONE, r->launch))                                         \
+    X(op, region, "Region", TEXT, KEY, "path of the region it belongs to",                         \
+      lpo_tables_region_of(rows, lpo_region_place(lpo_tables_analysis(rows)->tree, r)))            \
+    X(op, graph, "CUDA graph", FLAG, FACT, "1: it was launched by a CUDA graph",                   \
+      lpo_cell_whole((r->flags & LPO_GPU_OP_GRAPH) != 0))                                          \
+    X(op, grid, "Grid", LIST, FACT, "blocks of the launch", grid_cell(rows, r, false))             \
+    X(op, block, "Block", LIST, FACT, "threads of a block", grid_cell(rows, r, true))
 
-const struct lpo_table_kind lpo_tables_gpu_ops = { "gpu_ops",
-                                                   "What GPUs did: kernels, copies, memsets",
-                                                   op_columns, COUNT(op_columns) };
+LPO_TABLE(op, OP)
 
-bool lpo_tables_open_gpu_ops(const void *of, struct lpo_rows *out)
+const struct lpo_table_kind lpo_tables_gpu_ops =
+    LPO_TABLE_KIND(op, "gpu_ops", "What GPUs did: kernels, copies, memsets");
+
+struct lpo_rows lpo_tables_open_gpu_ops(const void *of)
 {
     const struct lpo_trace *t = ((const struct lpo_tables_of *)of)->a->trace;
 
-    *out = (struct lpo_rows){ .count = t->gpu_ops.len, .of = of, .at = t->gpu_ops.at };
-    return true;
+    return lpo_tables_rows(of, &lpo_tables_gpu_ops, t->gpu_ops.at, t->gpu_ops.len);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -386,60 +291,48 @@ static struct lpo_cell owner_cell(const struct lpo_rows *rows, const struct lpo_
                                   bool place)
 {
     const struct lpo_memory_owner *o =
-        e->owner == LPO_NONE ? NULL : &trace_of(rows)->memory_owners.at[e->owner];
+        e->owner == LPO_NONE ? NULL : &lpo_tables_trace(rows)->memory_owners.at[e->owner];
 
-    return o ? name_cell(rows, place ? o->place : o->op) : lpo_cell_unknown();
+    return o ? lpo_tables_name(rows, place ? o->place : o->op) : lpo_cell_unknown();
 }
 
 static const struct lpo_device *gpu_of(const struct lpo_rows *rows,
                                        const struct lpo_memory_event *e)
 {
-    const struct lpo_trace *t = trace_of(rows);
+    const struct lpo_trace *t = lpo_tables_trace(rows);
 
     return &t->devices.at[t->allocators.at[e->allocator].device];
 }
 
-LPO_CELL(memory_ns, struct lpo_memory_event, lpo_cell_whole(r->ns))
-LPO_CELL(memory_bytes, struct lpo_memory_event, lpo_cell_whole(r->bytes))
-LPO_CELL(memory_allocated, struct lpo_memory_event,
-         lpo_cell_whole_if(r->allocated != LPO_NO_TIME, r->allocated))
-LPO_CELL(memory_reserved, struct lpo_memory_event,
-         lpo_cell_whole_if(r->reserved != LPO_NO_TIME, r->reserved))
-LPO_CELL(memory_address, struct lpo_memory_event, lpo_cell_whole((int64_t)r->address))
-LPO_CELL(memory_device, struct lpo_memory_event, lpo_cell_whole(gpu_of(rows, r)->id))
-LPO_CELL(memory_place, struct lpo_memory_event, owner_cell(rows, r, true))
-LPO_CELL(memory_op, struct lpo_memory_event, owner_cell(rows, r, false))
+typedef struct lpo_memory_event memory_row;
 
-static const struct lpo_column memory_columns[] = {
-    { "id", "Id", LPO_CELL_COUNT, .meaning = "number of the row", .get = row_id,
-      .role = LPO_COLUMN_KEY },
-    { "ns", "Time", LPO_CELL_NS, .meaning = "when it happened", .get = memory_ns },
-    { "bytes", "Bytes", LPO_CELL_BYTES, .meaning = "allocated; below 0: freed", .get = memory_bytes,
-      .role = LPO_COLUMN_ADDS },
-    { "allocated_bytes", "Allocated", LPO_CELL_BYTES, .meaning = "in use on the GPU after it",
-      .get = memory_allocated },
-    { "reserved_bytes", "Reserved", LPO_CELL_BYTES,
-      .meaning = "held by the allocator on the GPU after it", .get = memory_reserved },
-    { "address", "Address", LPO_CELL_COUNT, .meaning = "of the block", .get = memory_address },
-    { "device", "GPU", LPO_CELL_COUNT, .meaning = "number of the GPU", .get = memory_device,
-      .role = LPO_COLUMN_KEY },
-    { "place", "Allocated by", LPO_CELL_TEXT,
-      .meaning = "innermost frame outside of the framework, where the source has stacks",
-      .get = memory_place },
-    { "operator", "Operator", LPO_CELL_TEXT, .meaning = "that allocated it", .get = memory_op },
-};
+#define MEMORY(X)                                                                                  \
+    X(memory, id, "Id", COUNT, KEY, "number of the row", lpo_cell_count(i))                        \
+    X(memory, ns, "Time", NS, FACT, "when it happened", lpo_cell_whole(r->ns))                     \
+    X(memory, bytes, "Bytes", BYTES, ADDS, "allocated; below 0: freed", lpo_cell_whole(r->bytes))  \
+    X(memory, allocated_bytes, "Allocated", BYTES, FACT, "in use on the GPU after it",             \
+      lpo_cell_whole_if(r->allocated != LPO_NO_TIME, r->allocated))                                \
+    X(memory, reserved_bytes, "Reserved", BYTES, FACT,                                             \
+      "held by the allocator on the GPU after it",                                                 \
+      lpo_cell_whole_if(r->reserved != LPO_NO_TIME, r->reserved))                                  \
+    X(memory, address, "Address", COUNT, FACT, "of the block",                                     \
+      lpo_cell_whole((int64_t)r->address))                                                         \
+    X(memory, device, "GPU", COUNT, KEY, "number of the GPU", lpo_cell_whole(gpu_of(rows, r)->id)) \
+    X(memory, place, "Allocated by", TEXT, FACT,                                                   \
+      "innermost frame outside of the framework, where the source has stacks",                     \
+      owner_cell(rows, r, true))                                                                   \
+    X(memory, operator, "Operator", TEXT, FACT, "that allocated it", owner_cell(rows, r, false))
 
-const struct lpo_table_kind lpo_tables_memory = {
-    "memory", "What the allocator of a framework did, in the order in which it happened",
-    memory_columns, COUNT(memory_columns)
-};
+LPO_TABLE(memory, MEMORY)
 
-bool lpo_tables_open_memory(const void *of, struct lpo_rows *out)
+const struct lpo_table_kind lpo_tables_memory = LPO_TABLE_KIND(
+    memory, "memory", "What the allocator of a framework did, in the order in which it happened");
+
+struct lpo_rows lpo_tables_open_memory(const void *of)
 {
     const struct lpo_trace *t = ((const struct lpo_tables_of *)of)->a->trace;
 
-    *out = (struct lpo_rows){ .count = t->memory_events.len, .of = of, .at = t->memory_events.at };
-    return true;
+    return lpo_tables_rows(of, &lpo_tables_memory, t->memory_events.at, t->memory_events.len);
 }
 
 /* --- flight recorders ------------------------------------------------------------------------- */
@@ -447,7 +340,7 @@ bool lpo_tables_open_memory(const void *of, struct lpo_rows *out)
 static const struct lpo_flight_group *flight_group(const struct lpo_rows *rows,
                                                    const struct lpo_flight_call *c)
 {
-    return &trace_of(rows)->flight_groups.at[c->group];
+    return &lpo_tables_trace(rows)->flight_groups.at[c->group];
 }
 
 static struct lpo_cell moment_cell(int64_t ns)
@@ -462,57 +355,40 @@ static struct lpo_cell state_cell(const struct lpo_flight_call *c)
     return lpo_cell_text(states[c->state]);
 }
 
-#define FLIGHT(name, value) LPO_CELL(flight_##name, struct lpo_flight_call, value)
+typedef struct lpo_flight_call flight_row;
 
-FLIGHT(rank, lpo_cell_whole_if(flight_group(rows, r)->rank >= 0, flight_group(rows, r)->rank))
-FLIGHT(group_name, name_cell(rows, flight_group(rows, r)->name))
-FLIGHT(number, lpo_cell_whole_if(r->number >= 0, r->number))
-FLIGHT(call, name_cell(rows, r->name))
-FLIGHT(p2p, lpo_cell_whole(r->p2p))
-FLIGHT(state, state_cell(r))
-FLIGHT(created, moment_cell(r->created_ns))
-FLIGHT(started, moment_cell(r->started_ns))
-FLIGHT(ended, moment_cell(r->ended_ns))
-FLIGHT(sizes, name_cell(rows, r->sizes))
-FLIGHT(types, name_cell(rows, r->types))
-FLIGHT(place, name_cell(rows, r->place))
+#define FLIGHT(X)                                                                                  \
+    X(flight, id, "Id", COUNT, KEY, "number of the row", lpo_cell_count(i))                        \
+    X(flight, rank, "Rank", COUNT, KEY, "that called it",                                          \
+      lpo_cell_whole_if(flight_group(rows, r)->rank >= 0, flight_group(rows, r)->rank))            \
+    X(flight, group, "Group", TEXT, KEY, "of ranks",                                               \
+      lpo_tables_name(rows, flight_group(rows, r)->name))                                          \
+    X(flight, number, "Number", COUNT, KEY, "counted in its group, equal on all ranks",            \
+      lpo_cell_whole_if(r->number >= 0, r->number))                                                \
+    X(flight, call, "Call", TEXT, FACT, "all_reduce and others", lpo_tables_name(rows, r->name))   \
+    X(flight, message, "Message", FLAG, FACT, "between two ranks: counted apart",                  \
+      lpo_cell_whole(r->p2p))                                                                      \
+    X(flight, state, "State", TEXT, FACT, "scheduled, started or completed", state_cell(r))        \
+    X(flight, created_ns, "Called", NS, FACT, "when the host called it",                           \
+      moment_cell(r->created_ns))                                                                  \
+    X(flight, started_ns, "Started", NS, FACT, "when that was noticed",                            \
+      moment_cell(r->started_ns))                                                                  \
+    X(flight, completed_ns, "Completed", NS, FACT, "when that was noticed",                        \
+      moment_cell(r->ended_ns))                                                                    \
+    X(flight, sizes, "Sizes", TEXT, FACT, "of its inputs", lpo_tables_name(rows, r->sizes))        \
+    X(flight, types, "Types", TEXT, FACT, "of its inputs", lpo_tables_name(rows, r->types))        \
+    X(flight, place, "Place", TEXT, FACT,                                                          \
+      "innermost frame outside of the framework, where stacks were recorded",                      \
+      lpo_tables_name(rows, r->place))
 
-static const struct lpo_column flight_columns[] = {
-    { "id", "Id", LPO_CELL_COUNT, .meaning = "number of the row", .get = row_id,
-      .role = LPO_COLUMN_KEY },
-    { "rank", "Rank", LPO_CELL_COUNT, .meaning = "that called it", .get = flight_rank,
-      .role = LPO_COLUMN_KEY },
-    { "group", "Group", LPO_CELL_TEXT, .meaning = "of ranks", .get = flight_group_name,
-      .role = LPO_COLUMN_KEY },
-    { "number", "Number", LPO_CELL_COUNT, .meaning = "counted in its group, equal on all ranks",
-      .get = flight_number, .role = LPO_COLUMN_KEY },
-    { "call", "Call", LPO_CELL_TEXT, .meaning = "all_reduce and others", .get = flight_call },
-    { "message", "Message", LPO_CELL_FLAG, .meaning = "between two ranks: counted apart",
-      .get = flight_p2p },
-    { "state", "State", LPO_CELL_TEXT, .meaning = "scheduled, started or completed",
-      .get = flight_state },
-    { "created_ns", "Called", LPO_CELL_NS, .meaning = "when the host called it",
-      .get = flight_created },
-    { "started_ns", "Started", LPO_CELL_NS, .meaning = "when that was noticed",
-      .get = flight_started },
-    { "completed_ns", "Completed", LPO_CELL_NS, .meaning = "when that was noticed",
-      .get = flight_ended },
-    { "sizes", "Sizes", LPO_CELL_TEXT, .meaning = "of its inputs", .get = flight_sizes },
-    { "types", "Types", LPO_CELL_TEXT, .meaning = "of its inputs", .get = flight_types },
-    { "place", "Place", LPO_CELL_TEXT,
-      .meaning = "innermost frame outside of the framework, where stacks were recorded",
-      .get = flight_place },
-};
+LPO_TABLE(flight, FLIGHT)
 
-const struct lpo_table_kind lpo_tables_flight = {
-    "flight", "Collectives of each rank, by the flight recorders of NCCL", flight_columns,
-    COUNT(flight_columns)
-};
+const struct lpo_table_kind lpo_tables_flight =
+    LPO_TABLE_KIND(flight, "flight", "Collectives of each rank, by the flight recorders of NCCL");
 
-bool lpo_tables_open_flight(const void *of, struct lpo_rows *out)
+struct lpo_rows lpo_tables_open_flight(const void *of)
 {
     const struct lpo_trace *t = ((const struct lpo_tables_of *)of)->a->trace;
 
-    *out = (struct lpo_rows){ .count = t->flight_calls.len, .of = of, .at = t->flight_calls.at };
-    return true;
+    return lpo_tables_rows(of, &lpo_tables_flight, t->flight_calls.at, t->flight_calls.len);
 }

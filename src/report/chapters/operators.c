@@ -1,171 +1,216 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of operators (what the host called, and the GPU operations inside), and operators.md. */
-#include "report/tables/tables.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "analysis/analysis.h"
+/* Operators (what the host called, and the GPU operations inside): the chapter, operators.md, and
+ * `lpo operators` for people and machines. */
 #include "analysis/operators/operators.h"
+#include "analysis/analysis.h"
+#include "analysis/tables/tables.h"
+#include "gpu/hardware.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
-#include "report/operator_records.h"
 #include "report/stage_results.h"
+#include "report/tables/tables.h"
+#include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
-
-#define COUNT(a) (sizeof(a) / sizeof *(a))
+#include "util/vec.h"
 
 enum { IN_REPORT = 20, LEAST_ROWS = 10, OPERATORS = 200, WITH_KERNELS = 40, KERNELS_EACH = 8 };
 
-static const struct lpo_column operator_columns[] = {
-    { "calls", "Calls", LPO_CELL_COUNT, NULL },
-    { "cpu_total_ns", "CPU total", LPO_CELL_NS, NULL, 1 },
-    { "cpu_self_ns", "CPU self", LPO_CELL_NS, NULL, 0 },
-    { "cpu_mean_ns", "CPU mean", LPO_CELL_NS, NULL, 4 },
-    { "gpu_total_ns", "GPU total", LPO_CELL_NS, NULL, 0 },
-    { "gpu_self_ns", "GPU self", LPO_CELL_NS, NULL, 0 },
-    { "gpu_mean_ns", "GPU mean", LPO_CELL_NS, NULL, 3 },
-    { "share", "Share of GPU self", LPO_CELL_PERCENT, NULL, 0 },
-    { "gpu_ops", "GPU operations", LPO_CELL_COUNT, NULL, 2 },
-    { "replayed_self_ns", "In CUDA graphs", LPO_CELL_NS, NULL },
-    { "operator", "Operator", LPO_CELL_TEXT, NULL },
-};
+/* --- for machines ----------------------------------------------------------------------------- */
 
-/* Without graphs the column of them is left out. */
-static struct lpo_table *add_table(struct lpo_doc *doc, const char *id, bool graphs)
+#define RATES "flops bytes flops_per_second bytes_per_second share_of_roof bound"
+
+/* The same call in CUDA graphs, and what a backward pass did again; nothing where there is none. */
+static void put_again(const struct lpo_rows *rows, size_t i, struct lpo_record *out)
 {
-    struct lpo_column *columns = lpo_arena_alloc(doc->arena, sizeof operator_columns);
-    size_t n = 0;
+    const struct lpo_operator *o = lpo_tables_operator(rows, i);
 
-    for (size_t i = 0; i < COUNT(operator_columns); i++)
-        if (graphs || strcmp(operator_columns[i].key, "replayed_self_ns") != 0)
-            columns[n++] = operator_columns[i];
-    return lpo_doc_table(doc, id, "", columns, n);
-}
+    if (o->replayed) {
+        const struct lpo_rows replayed = lpo_tables_as_replayed(rows);
 
-/* Without any GPU operation in the trace the profiler did not record the GPU: that is unknown, not
- * 0.
- */
-static void row_gpu(struct lpo_table *t, const struct lpo_operator *o,
-                    const struct lpo_trace *trace, int64_t all_ns)
-{
-    if (!trace->gpu_ops.len) {
-        for (int i = 0; i < 5; i++)
-            lpo_doc_row_unknown(t);
-        return;
+        lpo_doc_put_row(lpo_doc_put_record(out, "replayed"), &replayed, i,
+                        "calls gpu_ns_self gpu_ns_total " RATES);
     }
-    lpo_doc_row_ns(t, o->gpu_total_ns);
-    lpo_doc_row_ns(t, o->gpu_self_ns);
-    if (o->calls)
-        lpo_doc_row_ns(t, o->gpu_total_ns / (int64_t)o->calls);
-    else
-        lpo_doc_row_unknown(t);
-    lpo_doc_row_share(t, (double)o->gpu_self_ns, (double)all_ns);
-    lpo_doc_row_count(t, o->gpu_ops_self);
+    if (o->recomputed) {
+        struct lpo_record *p = lpo_doc_put_record(out, "recomputed");
+
+        lpo_doc_put_uint(p, "calls", o->recomputed);
+        lpo_doc_put_int(p, "gpu_ns_self", o->recomputed_self_ns);
+    }
 }
 
-static int by_own_time(const void *a, const void *b)
-{
-    const struct lpo_operator *x = *(const struct lpo_operator *const *)a;
-    const struct lpo_operator *y = *(const struct lpo_operator *const *)b;
+typedef struct lpo_operator_replays replays_row;
 
-    if (x->gpu_self_ns != y->gpu_self_ns)
-        return x->gpu_self_ns > y->gpu_self_ns ? -1 : 1;
-    if (x->cpu_self_ns != y->cpu_self_ns)
-        return x->cpu_self_ns > y->cpu_self_ns ? -1 : 1;
-    return (x > y) - (x < y);
+#define REPLAYS(X)                                                                                 \
+    X(replays, launches, "Launches", COUNT, ADDS, "of graphs", lpo_cell_count(r->launches))        \
+    X(replays, kernels, "Kernels", COUNT, ADDS, "in graphs", lpo_cell_count(r->kernels))           \
+    X(replays, gpu_ns, "GPU time", NS, ADDS, "of these kernels", lpo_cell_whole(r->ns))            \
+    X(replays, joined_launches, "Joined", COUNT, ADDS, "launches joined with operators",           \
+      lpo_cell_count(r->joined_launches))                                                          \
+    X(replays, joined_kernels, "Joined kernels", COUNT, ADDS, "kernels of these",                  \
+      lpo_cell_count(r->joined_kernels))                                                           \
+    X(replays, joined_gpu_ns, "Joined time", NS, ADDS, "of these kernels",                         \
+      lpo_cell_whole(r->joined_ns))                                                                \
+    X(replays, captured_launches, "By capture", COUNT, ADDS, "joined by their capture alone",      \
+      lpo_cell_count(r->captured_launches))                                                        \
+    X(replays, ambiguous_launches, "Ambiguous", COUNT, ADDS,                                       \
+      "launches that fit several operators", lpo_cell_count(r->ambiguous_launches))
+
+LPO_TABLE(replays, REPLAYS)
+
+static const struct lpo_table_kind replays_kind =
+    LPO_TABLE_KIND(replays, "replays", "Kernels of CUDA graphs that are joined with operators");
+
+void lpo_report_put_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
+                              const struct lpo_hardware *hw, size_t most)
+{
+    const struct lpo_tables_of *of = lpo_tables_of(doc->arena, a, hw);
+    struct lpo_rows rows = lpo_tables_operators_as(of, LPO_OPERATORS_BY_SHAPES);
+    const struct lpo_operator_replays *replays = &lpo_analysis_operators(a, true)->replays;
+
+    rows.count = most && most < rows.count ? most : rows.count;
+    lpo_doc_put_rows_and(doc->data, "operators", &rows,
+                         "name shapes dtypes calls host_ns host_ns_self gpu_ns_self gpu_ns_total "
+                         "gpu_operations_self gpu_operations_total " RATES,
+                         put_again);
+    if (replays->kernels) {
+        const struct lpo_rows one = lpo_tables_rows(of, &replays_kind, replays, 1);
+
+        lpo_doc_put_row(lpo_doc_put_record(doc->data, "replays"), &one, 0, NULL);
+    }
+    lpo_doc_put_text(doc->data, "roof", !hw ? NULL : hw->label ? hw->label : hw->name);
 }
 
-/* The same with what graphs replayed of them. */
-static int by_own_and_replayed(const void *a, const void *b)
-{
-    const struct lpo_operator *x = *(const struct lpo_operator *const *)a;
-    const struct lpo_operator *y = *(const struct lpo_operator *const *)b;
-    int64_t of_x = x->gpu_self_ns + x->replayed_self_ns;
-    int64_t of_y = y->gpu_self_ns + y->replayed_self_ns;
+/* --- for people ------------------------------------------------------------------------------- */
 
-    return of_x != of_y ? (of_x > of_y ? -1 : 1) : by_own_time(a, b);
+struct lpo_table *lpo_report_add_operator_shapes(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                                 const struct lpo_hardware *hw, size_t most)
+{
+    const struct lpo_rows rows =
+        lpo_tables_operators_as(lpo_tables_of(doc->arena, a, hw), LPO_OPERATORS_BY_SHAPES);
+
+    return lpo_doc_table_of(doc, "operator_shapes", "", &rows,
+                            "calls gpu_ns_self share~3 gpu_ns_total~1 host_ns~5 flops_per_second "
+                            "bytes_per_second share_of_roof bound operator=name shapes dtypes",
+                            most);
 }
 
-const struct lpo_operator **lpo_report_operators_in_order(const struct lpo_operators *ops)
+static void add_replay_notes(struct lpo_doc *doc, const struct lpo_operator_replays *r)
 {
-    const struct lpo_operator **order = lpo_xcalloc(ops->rows.len + 1, sizeof *order);
+    lpo_doc_note(doc, LPO_NOTE_INFO,
+                 "%.1f %% of the time of kernels in CUDA graphs is joined with operators%s%s",
+                 r->ns > 0 ? 100.0 * (double)r->joined_ns / (double)r->ns : 0,
+                 r->captured_launches < r->joined_launches
+                     ? " that ran the same kernels outside of graphs"
+                     : "",
+                 r->joined_kernels ? ""
+                                   : "; give the trace of the capture beside this one, with its "
+                                     "warm-up where there is one");
+    if (r->captured_launches)
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "%llu of %llu launches of graphs are joined with a capture by the number and "
+                     "order of kernels: nothing else says which kernel is of which operator",
+                     (unsigned long long)r->captured_launches, (unsigned long long)r->launches);
+    if (r->ambiguous_launches)
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "%llu of %llu launches of graphs fit several operators or shapes and are not "
+                     "joined; give only the trace that captured the same batch size",
+                     (unsigned long long)r->ambiguous_launches, (unsigned long long)r->launches);
+}
 
-    for (size_t i = 0; i < ops->rows.len; i++)
-        order[i] = &ops->rows.at[i];
-    qsort(order, ops->rows.len, sizeof *order, by_own_time);
-    return order;
+void lpo_report_add_replays(struct lpo_doc *doc, const struct lpo_analysis *a,
+                            const struct lpo_hardware *hw, size_t most)
+{
+    const struct lpo_operator_replays *r = &lpo_analysis_operators(a, true)->replays;
+    struct lpo_rows rows;
+
+    if (!r->kernels)
+        return;
+    rows = lpo_tables_operators_as(lpo_tables_of(doc->arena, a, hw), LPO_OPERATORS_REPLAYED);
+    if (rows.count)
+        lpo_doc_table_of(doc, "replayed", "In CUDA graphs", &rows,
+                         "calls gpu_ns_self share~3 gpu_ns_total~1 flops_per_second "
+                         "bytes_per_second share_of_roof bound~5 operator=name shapes dtypes",
+                         most);
+    add_replay_notes(doc, r);
 }
 
 struct lpo_table *lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
                                            const char *id, size_t most)
 {
-    const struct lpo_operators *ops = lpo_analysis_operators(a, false);
-    const struct lpo_trace *trace = a->trace;
-    bool graphs = ops->replays.joined_kernels > 0;
-    struct lpo_table *t = add_table(doc, id, graphs);
-    const struct lpo_operator **order = lpo_report_operators_in_order(ops);
+    const struct lpo_rows rows =
+        lpo_tables_operators_as(lpo_tables_of(doc->arena, a, NULL), LPO_OPERATORS_BY_NAME);
+    const bool graphs = lpo_analysis_operators(a, false)->replays.joined_kernels > 0;
 
-    if (graphs)
-        qsort(order, ops->rows.len, sizeof *order, by_own_and_replayed);
-    for (size_t i = 0; i < ops->rows.len && i < most; i++) {
-        const struct lpo_operator *o = order[i];
-
-        lpo_doc_row_count(t, o->calls);
-        lpo_doc_row_ns(t, o->cpu_total_ns);
-        lpo_doc_row_ns(t, o->cpu_self_ns);
-        if (o->calls)
-            lpo_doc_row_ns(t, o->cpu_total_ns / (int64_t)o->calls);
-        else
-            lpo_doc_row_unknown(t);
-        row_gpu(t, o, trace, ops->all.ns);
-        if (graphs)
-            lpo_doc_row_ns(t, o->replayed_self_ns);
-        lpo_doc_row_textn(t, lpo_trace_text(trace, o->name), lpo_trace_text_len(trace, o->name));
-    }
-    if (ops->rows.len > most)
-        t->total_rows = ops->rows.len;
-    free(order);
-    return t;
+    return lpo_doc_table_of(
+        doc, id, "", &rows,
+        graphs ? "calls cpu_total_ns=host_ns~1 cpu_self_ns=host_ns_self cpu_mean_ns=host_ns_mean "
+                 "gpu_total_ns=gpu_ns_total gpu_self_ns=gpu_ns_self gpu_mean_ns=gpu_ns_mean share "
+                 "gpu_ops=gpu_operations_self~2 replayed_self_ns=replayed_ns_self operator=name"
+               : "calls cpu_total_ns=host_ns~1 cpu_self_ns=host_ns_self cpu_mean_ns=host_ns_mean "
+                 "gpu_total_ns=gpu_ns_total gpu_self_ns=gpu_ns_self gpu_mean_ns=gpu_ns_mean share "
+                 "gpu_ops=gpu_operations_self~2 operator=name",
+        most);
 }
 
-static const struct lpo_column kernel_columns[] = {
-    { "operator", "Operator", LPO_CELL_TEXT, NULL },
-    { "launches", "Launches", LPO_CELL_COUNT, NULL },
-    { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
-    { "mean_ns", "Mean", LPO_CELL_NS, NULL },
-    { "share", "Share", LPO_CELL_PERCENT, NULL },
-    { "kernel", "GPU operation", LPO_CELL_TEXT, NULL },
-};
+/* What an operator launched itself, under one name. */
+typedef struct {
+    const struct lpo_operator *o;
+    const struct lpo_operator_kernel *k;
+} launched_row;
 
-void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                     const struct lpo_operators *ops, size_t most, size_t kernels)
+#define LAUNCHED(X)                                                                                \
+    X(launched, operator, "Operator", TEXT, KEY, "that launched it",                               \
+      lpo_tables_name(rows, r->o->name))                                                           \
+    X(launched, launches, "Launches", COUNT, ADDS, "of it", lpo_cell_count(r->k->count))           \
+    X(launched, gpu_ns, "GPU time", NS, ADDS, "of these", lpo_cell_whole(r->k->ns))                \
+    X(launched, mean_ns, "Mean", NS, FACT, "of one",                                               \
+      lpo_cell_whole(r->k->ns / (int64_t)(r->k->count ? r->k->count : 1)))                         \
+    X(launched, share, "Share", PERCENT, FACT, "of the GPU time of all operations",                \
+      lpo_cell_share((double)r->k->ns,                                                             \
+                     (double)lpo_analysis_operators(lpo_tables_analysis(rows), false)->all.ns))    \
+    X(launched, kernel, "GPU operation", TEXT, KEY, "as the source prints it",                     \
+      lpo_tables_kernel(rows, r->k->name))
+
+LPO_TABLE(launched, LAUNCHED)
+
+static const struct lpo_table_kind launched_kind =
+    LPO_TABLE_KIND(launched, "operator_kernels", "What each operator launched itself");
+
+void lpo_report_put_operator_kernels(const struct lpo_rows *rows, size_t i, struct lpo_record *out)
 {
-    const struct lpo_trace *trace = a->trace;
-    struct lpo_table *t =
-        lpo_doc_table(doc, "operator_kernels", "", kernel_columns, COUNT(kernel_columns));
-    const struct lpo_operator **order = lpo_report_operators_in_order(ops);
+    const struct lpo_operator *o = lpo_tables_operator(rows, i);
+    const struct lpo_operators *ops = lpo_analysis_operators(lpo_tables_analysis(rows), false);
+    launched_row *all = lpo_arena_array(out->arena, o->nkernels + 1, sizeof *all);
+    struct lpo_rows kernels;
 
-    for (size_t i = 0; i < ops->rows.len && i < most; i++) {
-        const struct lpo_operator *o = order[i];
+    for (size_t k = 0; k < o->nkernels; k++)
+        all[k] = (launched_row){ o, &ops->kernels.at[o->kernels + k] };
+    kernels = lpo_tables_rows(rows->of, &launched_kind, all, o->nkernels);
+    lpo_doc_put_rows(out, "kernels", &kernels, "kernel launches gpu_ns");
+}
 
-        for (size_t k = 0; k < o->nkernels && k < kernels; k++) {
-            const struct lpo_operator_kernel *w = &ops->kernels.at[o->kernels + k];
+void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most,
+                                     size_t kernels)
+{
+    const struct lpo_tables_of *of = lpo_tables_of(doc->arena, a, NULL);
+    const struct lpo_operators *ops = lpo_analysis_operators(a, false);
+    const struct lpo_rows from = lpo_tables_operators_as(of, LPO_OPERATORS_BY_NAME);
+    LPO_VEC(launched_row) all = { 0 };
+    struct lpo_rows rows;
 
-            lpo_doc_row_textn(t, lpo_trace_text(trace, o->name),
-                              lpo_trace_text_len(trace, o->name));
-            lpo_doc_row_count(t, w->count);
-            lpo_doc_row_ns(t, w->ns);
-            lpo_doc_row_ns(t, w->ns / (int64_t)(w->count ? w->count : 1));
-            lpo_doc_row_share(t, (double)w->ns, (double)ops->all.ns);
-            lpo_report_row_kernel(t, a->cells, w->name);
-        }
+    for (size_t i = 0; i < from.count && i < most; i++) {
+        const struct lpo_operator *o = lpo_tables_operator(&from, i);
+
+        for (size_t k = 0; k < o->nkernels && k < kernels; k++)
+            lpo_vec_push(&all, (launched_row){ o, &ops->kernels.at[o->kernels + k] });
     }
-    free(order);
+    rows = lpo_tables_kept(of, &launched_kind, all.at, all.len, sizeof *all.at);
+    lpo_doc_table_of(doc, "operator_kernels", "", &rows, NULL, 0);
+    lpo_vec_free(&all);
 }
 
 /* NULL: not known; the chapter of limits says why. */
@@ -231,9 +276,7 @@ struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struc
     if (s->analysis->trace->gpu_ops.len) {
         lpo_doc_section(doc, "operator_kernels", "GPU operations by operator", 1);
         lpo_doc_paragraph(doc, "What an operator launched itself, not through others.");
-        lpo_report_add_operator_kernels(doc, s->analysis,
-                                        lpo_analysis_operators(s->analysis, false), WITH_KERNELS,
-                                        KERNELS_EACH);
+        lpo_report_add_operator_kernels(doc, s->analysis, WITH_KERNELS, KERNELS_EACH);
     }
     return doc;
 }

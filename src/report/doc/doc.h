@@ -216,6 +216,12 @@ void lpo_doc_note(struct lpo_doc *doc, enum lpo_note_level level, const char *fm
     __attribute__((format(printf, 3, 4)));
 struct lpo_table *lpo_doc_table(struct lpo_doc *doc, const char *id, const char *title,
                                 const struct lpo_column *columns, size_t ncolumns);
+/* A table of described rows: the first `most` of them (0: all), and the columns in `columns`, words
+ * between spaces: "launches gpu_ns kernel=name min_ns~2 sm_share?". Before a '=' stands another key
+ * than the column's own, after a '~' another rank among those that are left out first; a column
+ * with a '?' is there where some row has a value for it. NULL: all columns. */
+struct lpo_table *lpo_doc_table_of(struct lpo_doc *doc, const char *id, const char *title,
+                                   const struct lpo_rows *rows, const char *columns, size_t most);
 struct lpo_figure *lpo_doc_figure(struct lpo_doc *doc, const char *id, const char *title,
                                   enum lpo_figure_kind kind);
 /* "label: value" lines. */
@@ -224,3 +230,16 @@ void lpo_doc_fact_count(struct lpo_doc *doc, const char *key, const char *label,
 void lpo_doc_fact_ns(struct lpo_doc *doc, const char *key, const char *label, int64_t ns);
 void lpo_doc_fact_measure(struct lpo_doc *doc, const char *key, const char *label,
                           struct lpo_measure m, const char *unit);
+
+/* Described rows for machines: a list of records with the columns in `members`, in the words of
+ * lpo_doc_table_of(). "idle.host_ns=host_ns" is a member of a record "idle" in it; members of one
+ * record stand together. What `rows` reads must live as long as the document. */
+void lpo_doc_put_rows(struct lpo_record *to, const char *key, const struct lpo_rows *rows,
+                      const char *members);
+/* Adds to the record of row `i` what is no value of one column. */
+typedef void lpo_doc_also(const struct lpo_rows *rows, size_t i, struct lpo_record *out);
+void lpo_doc_put_rows_and(struct lpo_record *to, const char *key, const struct lpo_rows *rows,
+                          const char *members, lpo_doc_also *also);
+/* One row: its members in a record that is there. */
+void lpo_doc_put_row(struct lpo_record *r, const struct lpo_rows *rows, size_t row,
+                     const char *members);

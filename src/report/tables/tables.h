@@ -11,8 +11,7 @@
 
 struct lpo_analysis;
 struct lpo_doc;
-struct lpo_operator;
-struct lpo_operators;
+struct lpo_hardware;
 struct lpo_region_cells;
 struct lpo_region_row;
 struct lpo_region_scope;
@@ -103,13 +102,17 @@ void lpo_report_add_region_kernels(struct lpo_doc *doc, const struct lpo_region_
 /* The kernels of one region, most expensive first; most = 0: all. */
 void lpo_report_add_row_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
                                 const struct lpo_region_row *row, size_t most);
-/* By their own time, which the shares are of: totals of operators that call each other count the
- * same kernel many times. The caller frees it. */
-const struct lpo_operator **lpo_report_operators_in_order(const struct lpo_operators *ops);
 /* The `most` most expensive operators. GPU columns are n/a where the trace has no GPU operations at
  * all: a profiler that did not record the GPU does not show that it was idle. */
 struct lpo_table *lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
                                            const char *id, size_t most);
 /* What each of the `most` operators with the most GPU time of their own launched itself. */
-void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                     const struct lpo_operators *ops, size_t most, size_t kernels);
+void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most,
+                                     size_t kernels);
+/* By shapes: 0 is all rows, `hw` may be NULL. */
+struct lpo_table *lpo_report_add_operator_shapes(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                                 const struct lpo_hardware *hw, size_t most);
+/* Operators whose kernels CUDA graphs replayed, and how much of the graphs is known; nothing where
+ * no graph ran. */
+void lpo_report_add_replays(struct lpo_doc *doc, const struct lpo_analysis *a,
+                            const struct lpo_hardware *hw, size_t most);
