@@ -9,6 +9,7 @@
 #include "region/tree.h"
 #include "util/budget.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/search.h"
 
 enum { KEPT = 200 };
@@ -184,9 +185,9 @@ static int by_call(const void *a, const void *b)
 }
 
 /* What the host was in during its stretches of the path, thread by thread. */
-static void take_frames(struct collect *c, const struct critical_input *in)
+static void take_frames(struct collect *c)
 {
-    struct critical_sweep *sweep = lpo_critical_sweep_create(in, take_frame, c);
+    struct critical_sweep *sweep = lpo_critical_sweep_create(c->g->t, take_frame, c);
     size_t cut = 0;
 
     if (c->cut.len)
@@ -285,7 +286,7 @@ static void follow_path(const struct critical_graph *g, const struct critical_in
     find_steps(&c, in->process);
     find_windows(&c, in->process);
     lpo_critical_walk(g, take_stretch, &c);
-    take_frames(&c, in);
+    take_frames(&c);
     if (path->entries.len)
         qsort(path->entries.at, path->entries.len, sizeof *path->entries.at, by_ns);
     take_regions(&c);
@@ -314,24 +315,66 @@ static void add_process(struct lpo_critical *out, const struct critical_input *i
     path.usual_launch_ns = g.usual_launch_ns;
     path.usual_gap_ns = g.usual_gap_ns;
     follow_path(&g, in, steps, &path);
-    lpo_critical_savings(&g, in, &path);
+    lpo_critical_savings(&g, &path);
     lpo_critical_graph_free(&g);
     lpo_vec_push(&out->paths, path);
+}
+
+/* --- what is the same for all processes --- */
+
+static bool op_before(const void *trace, uint32_t a, uint32_t b)
+{
+    const struct lpo_trace *t = trace;
+
+    return t->gpu_ops.at[a].start_ns < t->gpu_ops.at[b].start_ns;
+}
+
+static bool has_times(const struct lpo_gpu_op *w)
+{
+    return !(w->flags & (LPO_GPU_OP_UNTIMED | LPO_GPU_OP_NO_LENGTH));
+}
+
+static void group_gpu_ops(struct critical_rows *r, const struct lpo_trace *t)
+{
+    size_t n = t->processes.len, *at = lpo_xcalloc(n + 2, sizeof *at);
+
+    r->op_rows = lpo_xrealloc(NULL, t->gpu_ops.len + 1, sizeof *r->op_rows);
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        at[t->gpu_ops.at[i].process + 2] += has_times(&t->gpu_ops.at[i]);
+    for (size_t i = 0; i < n; i++)
+        at[i + 2] += at[i + 1];
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (has_times(&t->gpu_ops.at[i]))
+            r->op_rows[at[t->gpu_ops.at[i].process + 1]++] = (uint32_t)i;
+    for (size_t i = 0; i < n; i++)
+        lpo_order_sort(r->op_rows + at[i], at[i + 1] - at[i], op_before, t);
+    r->starts = at;
+}
+
+void lpo_critical_rows_find(struct critical_rows *r, const struct lpo_trace *t)
+{
+    group_gpu_ops(r, t);
+    r->waits = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *r->waits);
+    for (uint32_t i = 0; i < lpo_trace_name_count(t); i++)
+        r->waits[i] = lpo_critical_waits(lpo_trace_text(t, i));
+    r->call_of = lpo_xrealloc(NULL, t->launches.len + 1, sizeof *r->call_of);
+    for (size_t i = 0; i < t->launches.len; i++)
+        r->call_of[i] = LPO_NONE;
+}
+
+void lpo_critical_rows_free(struct critical_rows *r)
+{
+    free(r->op_rows);
+    free(r->starts);
+    free(r->waits);
+    free(r->call_of);
 }
 
 struct critical_input lpo_critical_input(const struct lpo_region_tree *tree,
                                          const struct critical_rows *rows, uint16_t process)
 {
-    return (struct critical_input){ tree,
-                                    process,
-                                    rows->gpu_ops.rows + rows->gpu_ops.starts[process],
-                                    rows->gpu_ops.starts[process + 1] -
-                                        rows->gpu_ops.starts[process],
-                                    &rows->launches,
-                                    &rows->waits,
-                                    &rows->ops,
-                                    &rows->calls,
-                                    rows->call_of };
+    return (struct critical_input){ tree, rows, process, rows->op_rows + rows->starts[process],
+                                    rows->starts[process + 1] - rows->starts[process] };
 }
 
 bool lpo_critical_is_too_large(const struct lpo_trace *t)
@@ -357,52 +400,6 @@ struct lpo_critical *lpo_critical_create(const struct lpo_region_tree *tree,
     }
     lpo_critical_rows_free(&rows);
     return out;
-}
-
-struct lpo_critical_simulator {
-    const struct lpo_region_tree *tree;
-    struct critical_rows rows;
-    bool too_large; /* then there are no rows */
-};
-
-struct lpo_critical_simulator *lpo_critical_simulator_create(const struct lpo_region_tree *tree)
-{
-    struct lpo_critical_simulator *s = lpo_xcalloc(1, sizeof *s);
-
-    s->tree = tree;
-    s->too_large = lpo_critical_is_too_large(tree->trace);
-    if (!s->too_large)
-        lpo_critical_rows_find(&s->rows, tree->trace);
-    return s;
-}
-
-void lpo_critical_simulator_destroy(struct lpo_critical_simulator *s)
-{
-    if (!s)
-        return;
-    if (!s->too_large)
-        lpo_critical_rows_free(&s->rows);
-    free(s);
-}
-
-int64_t lpo_critical_shorter(struct lpo_critical_simulator *s, uint16_t process,
-                             const int64_t *less_ns)
-{
-    struct critical_change change = { .kind = CRITICAL_SHORTER, .less_ns = less_ns };
-    struct critical_input in;
-    int64_t saved_ns = 0;
-
-    if (s->too_large)
-        return 0;
-    in = lpo_critical_input(s->tree, &s->rows, process);
-    if (in.nops) {
-        struct critical_graph g;
-
-        lpo_critical_graph_build(&g, &in);
-        saved_ns = lpo_critical_simulate(&g, &in, &change, 1) - change.removed_ns;
-        lpo_critical_graph_free(&g);
-    }
-    return saved_ns;
 }
 
 void lpo_critical_destroy(struct lpo_critical *c)

@@ -111,15 +111,5 @@ struct lpo_critical {
  * 4 for each operator and call. */
 struct lpo_critical *lpo_critical_create(const struct lpo_region_tree *tree,
                                          const struct lpo_program_steps *steps);
-/* For many questions about one trace, which is put in order once. `tree` is borrowed. */
-struct lpo_critical_simulator;
-
-struct lpo_critical_simulator *lpo_critical_simulator_create(const struct lpo_region_tree *tree);
-void lpo_critical_simulator_destroy(struct lpo_critical_simulator *s); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_critical_simulator);
-/* What the wall time of a process would be less by if each GPU operation took less_ns[row] less, a
- * number for each row of gpu_ops, at most its time. 0 for a process without GPU operations. */
-int64_t lpo_critical_shorter(struct lpo_critical_simulator *s, uint16_t process,
-                             const int64_t *less_ns);
 void lpo_critical_destroy(struct lpo_critical *c); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_critical);

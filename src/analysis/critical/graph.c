@@ -50,7 +50,7 @@ static uint32_t follows(const struct critical_graph *g, uint32_t last, int64_t s
 static uint32_t call_of(const struct critical_graph *g, const struct critical_input *in,
                         const struct lpo_gpu_op *w)
 {
-    uint32_t call = w->launch == LPO_NONE ? LPO_NONE : in->call_of[w->launch];
+    uint32_t call = w->launch == LPO_NONE ? LPO_NONE : in->rows->call_of[w->launch];
 
     if (call >= g->calls.len || lpo_critical_launch(g, call) != w->launch ||
         g->t->launches.at[w->launch].start_ns > w->start_ns)
@@ -271,7 +271,7 @@ void lpo_critical_graph_build(struct critical_graph *g, const struct critical_in
     lpo_critical_host_build(g, in);
     for (uint32_t i = 0; i < g->calls.len; i++)
         if (lpo_critical_launch(g, i) != LPO_NONE)
-            in->call_of[lpo_critical_launch(g, i)] = i;
+            in->rows->call_of[lpo_critical_launch(g, i)] = i;
     add_ops(g, in);
     find_waits(g);
     lpo_critical_recorded_waits(g, in->process);

@@ -86,19 +86,17 @@ static void add_rest(struct critical_graph *g, uint32_t thread, size_t first, in
 static void add_thread(struct critical_graph *g, const struct critical_input *in, uint32_t thread)
 {
     const struct lpo_trace *t = g->t;
-    const uint32_t *l = in->launches->rows + in->launches->starts[thread];
-    const uint32_t *l_end = in->launches->rows + in->launches->starts[thread + 1];
-    const uint32_t *w = in->waits->rows + in->waits->starts[thread];
-    const uint32_t *w_end = in->waits->rows + in->waits->starts[thread + 1];
+    struct lpo_host_walk walk = lpo_host_walk(t, thread, LPO_HOST_LAUNCH | LPO_HOST_CALL);
     size_t first = g->calls.len;
+    struct lpo_slice s;
 
-    while (l < l_end || w < w_end) {
-        bool launch =
-            w == w_end || (l < l_end && t->launches.at[*l].start_ns <= t->calls.at[*w].start_ns);
-        uint32_t row = launch ? *l++ : CRITICAL_ONLY_WAITS | *w++, last;
-        int64_t ns = launch ? t->launches.at[row].start_ns
-                            : t->calls.at[row & ~CRITICAL_ONLY_WAITS].start_ns;
+    while (lpo_host_next(&walk, &s)) {
+        bool launch = s.kind == LPO_HOST_LAUNCH;
+        uint32_t row = launch ? s.row : CRITICAL_ONLY_WAITS | s.row, last;
+        int64_t ns = s.start_ns;
 
+        if (!launch && !in->rows->waits[s.name])
+            continue;
         if (!is_inside(&in->window, ns))
             continue;
         add_rest(g, thread, first, ns);
@@ -160,12 +158,13 @@ static int by_end(const void *a, const void *b)
 
 /* Was the thread inside operators for most of a stretch? Then it did not rest. Looks at operators
  * that begin in it, and at a few before it. */
-static bool in_operators(const struct critical_graph *g, const struct critical_input *in,
-                         uint32_t thread, int64_t start_ns, int64_t end_ns)
+static bool in_operators(const struct critical_graph *g, uint32_t thread, int64_t start_ns,
+                         int64_t end_ns)
 {
     const struct lpo_trace *t = g->t;
-    const uint32_t *rows = in->ops->rows + in->ops->starts[thread];
-    size_t count = in->ops->starts[thread + 1] - in->ops->starts[thread], low = 0, high = count;
+    struct lpo_host_rows ops = lpo_host_rows(t, thread, LPO_HOST_OP);
+    const uint32_t *rows = ops.at;
+    size_t low = 0, high = ops.len;
     int64_t covered = 0, until = start_ns;
 
     lpo_search(low, high, mid, t->ops.at[rows[mid]].start_ns < start_ns);
@@ -175,7 +174,7 @@ static bool in_operators(const struct critical_graph *g, const struct critical_i
         until = end > until ? end : until;
     }
     covered = (until < end_ns ? until : end_ns) - start_ns;
-    for (; low < count && t->ops.at[rows[low]].start_ns < end_ns; low++) {
+    for (; low < ops.len && t->ops.at[rows[low]].start_ns < end_ns; low++) {
         const struct lpo_op *op = &t->ops.at[rows[low]];
         int64_t from = op->start_ns > until ? op->start_ns : until;
         int64_t to = op->end_ns < end_ns ? op->end_ns : end_ns;
@@ -223,7 +222,7 @@ static const struct burst *last_inside(const burst_vec *ends, uint32_t thread, i
 }
 
 /* A thread rests, and others work from beginning to end inside its rest: it waited for them. */
-static void hand_over(struct critical_graph *g, const struct critical_input *in)
+static void hand_over(struct critical_graph *g)
 {
     burst_vec starts = { 0 }, ends = { 0 };
 
@@ -244,7 +243,7 @@ static void hand_over(struct critical_graph *g, const struct critical_input *in)
             continue;
         first = first_inside(&starts, thread, from, to);
         last = first ? last_inside(&ends, thread, from, to) : NULL;
-        if (!last || in_operators(g, in, thread, from, to))
+        if (!last || in_operators(g, thread, from, to))
             continue;
         g->calls.at[first->first].before = i - 1;
         g->calls.at[i].before = last->last;
@@ -266,5 +265,5 @@ void lpo_critical_host_build(struct critical_graph *g, const struct critical_inp
         threads += g->calls.len > before;
     }
     if (threads > 1)
-        hand_over(g, in);
+        hand_over(g);
 }

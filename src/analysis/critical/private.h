@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/critical/private.h - the graph of one process, and who does what with it.
  *
- * host.c finds the calls, graph.c the operations and all edges, waits.c those that the source has,
- * order.c gives the points in the order of time, simulate.c runs them with every change at once,
- * walk.c follows the critical edges back, frames.c says what the host did meanwhile, savings.c
- * what a change would save; critical.c puts it together. */
+ * host.c finds the calls, graph.c the operations and all edges, waits.c those that the source has;
+ * replay.c runs it with parts of it shorter, as edits.c (experiments of the ladder) or savings.c
+ * (what a part, name or region costs) say; walk.c follows the critical edges back, frames.c says
+ * what the host did meanwhile; critical.c puts it together. */
 #pragma once
 
 #include "analysis/critical/critical.h"
-#include "region/thread_rows.h"
 #include "trace/trace.h"
 
 struct lpo_region_tree;
@@ -19,7 +18,7 @@ struct critical_call {
     uint32_t row;    /* of launches; of calls where it only waits, and CRITICAL_ONLY_WAITS is set */
     uint32_t before; /* call that must have returned: of the thread, or of one that handed over */
     uint32_t waits;  /* operation that it waits for; LPO_NONE */
-    uint32_t state;  /* simulate.c's */
+    uint32_t state;  /* replay.c's */
 };
 
 #define CRITICAL_ONLY_WAITS (1u << 31)
@@ -38,7 +37,7 @@ struct critical_op {
     uint32_t before; /* on its stream */
     uint32_t other;  /* on another stream */
     uint32_t call;   /* its launch */
-    uint32_t state;  /* simulate.c's */
+    uint32_t state;  /* replay.c's */
 };
 
 enum critical_edge { CRITICAL_NO_EDGE, CRITICAL_BEFORE, CRITICAL_OTHER, CRITICAL_LAUNCH };
@@ -100,16 +99,21 @@ static inline uint32_t lpo_critical_launch(const struct critical_graph *g, uint3
     return row & (CRITICAL_ONLY_WAITS | CRITICAL_MARK) ? LPO_NONE : row;
 }
 
-/* Rows of one process, by time. */
+/* What is the same for all processes of a trace. */
+struct critical_rows {
+    uint32_t *op_rows; /* those with times, by process, then start */
+    size_t *starts;    /* per process: where its own begin; one more for the end */
+    bool *waits;       /* per name: such a call waits for the GPU */
+    uint32_t *call_of; /* room for one number per launch */
+};
+
+/* One process. */
 struct critical_input {
     const struct lpo_region_tree *tree;
+    const struct critical_rows *rows;
     uint16_t process;
-    const uint32_t *op_rows; /* by start */
+    const uint32_t *op_rows;
     size_t nops;
-    /* by thread and start: launches; calls that wait; operators and all calls, outer ones
-     * first */
-    const struct lpo_group *launches, *waits, *ops, *calls;
-    uint32_t *call_of; /* room for one number per launch */
     /* Only what is in a window; `wall_ns` 0: the whole trace, without marks. `end_ns`: the last
      * thing that each thread did in it, LPO_NO_TIME where it did nothing. */
     struct critical_window {
@@ -118,17 +122,10 @@ struct critical_input {
     } window;
 };
 
-/* The same for the whole trace (rows.c). */
-struct critical_rows {
-    struct lpo_group gpu_ops; /* by process */
-    struct lpo_group launches, waits, ops, calls;
-    uint32_t *call_of;
-};
-
 void lpo_critical_rows_find(struct critical_rows *r, const struct lpo_trace *t);
 void lpo_critical_rows_free(struct critical_rows *r);
 
-/* Of one process, the whole trace; borrows `rows`. */
+/* One process, the whole trace; borrows `rows`. */
 struct critical_input lpo_critical_input(const struct lpo_region_tree *tree,
                                          const struct critical_rows *rows, uint16_t process);
 /* Numbers of points would not fit. */
@@ -169,28 +166,32 @@ static inline bool lpo_critical_in_launch(struct critical_span call, int64_t sta
 /* The critical edge into an operation, and the moment from which its lag counts. */
 enum critical_edge lpo_critical_edge(const struct critical_graph *g, uint32_t op, int64_t *from_ns);
 
-/* The points of a graph in the order in which they were measured (order.c): every call, every
- * operation, every return that waits. All edges lead forward in it. */
-enum critical_point { CRITICAL_RETURN, CRITICAL_CALL, CRITICAL_OP };
 enum { CRITICAL_KIND_SHIFT = 30 }; /* a trace with as many rows has no graph */
 
-struct critical_next {
-    int64_t ns;
-    uint32_t point; /* kind above CRITICAL_KIND_SHIFT, number below */
-};
-
-struct critical_order {
-    const struct critical_graph *g;
-    LPO_VEC(struct critical_next) next; /* a heap: the next call of each thread, open returns */
-    uint32_t op;                        /* the next one */
-};
-
-void lpo_critical_order_begin(struct critical_order *o, const struct critical_graph *g);
-/* False: there was no more. */
-bool lpo_critical_order_next(struct critical_order *o, enum critical_point *kind, uint32_t *at);
-void lpo_critical_order_free(struct critical_order *o);
-
 /* --- replay.c --- */
+
+/* What a change can take time off: the host before a call, the call, a GPU operation. */
+enum critical_less_kind { CRITICAL_LESS_HOST, CRITICAL_LESS_CALL, CRITICAL_LESS_OP };
+
+/* Several sets of changes, each in lanes of its own. */
+struct critical_changes {
+    void *ctx;
+    /* Adds to each lane's gain what the changes in it take off the point `at`, which lasts from
+     * start to end. Points of a thread come in order of time. */
+    void (*less)(void *ctx, enum critical_less_kind kind, uint32_t at, int64_t start_ns,
+                 int64_t end_ns, int64_t *gain);
+    /* The same of what passes before an operation, where it is such a part. NULL: nothing. */
+    void (*less_lag)(void *ctx, enum lpo_critical_part part, int64_t ns, int64_t *gain);
+    /* Lanes in which the call no longer waits; a bit for each. */
+    uint64_t (*no_wait)(void *ctx, uint32_t call);
+    size_t room_bytes; /* that numbers may take; 0: any */
+};
+
+/* out[i]: the end of the graph in lane i, less its beginning. False: there was no room. */
+bool lpo_critical_run(struct critical_graph *g, const struct critical_changes *c, size_t lanes,
+                      int64_t *out);
+
+/* --- edits.c --- */
 
 /* What an experiment changes of one point: it is `ns` shorter. */
 enum critical_edit_kind {
@@ -198,7 +199,6 @@ enum critical_edit_kind {
     CRITICAL_EDIT_CALL, /* the call itself */
     CRITICAL_EDIT_WAIT, /* the call no longer waits for the GPU */
     CRITICAL_EDIT_OP,   /* a GPU operation; of several experiments the largest counts */
-    CRITICAL_EDIT_LAG,  /* what passes between that operation and the one before it */
 };
 
 struct critical_edit {
@@ -228,26 +228,6 @@ void lpo_critical_replay_free(struct critical_replay *r);
 /* How many names and regions have a saving. */
 enum { CRITICAL_NAMES = 8, CRITICAL_REGIONS = 8 };
 
-/* A change: what it names takes no time, or half of it. */
-struct critical_change {
-    enum {
-        CRITICAL_PART,
-        CRITICAL_GPU_NAME,
-        CRITICAL_HOST_NAME,
-        CRITICAL_REGION,
-        CRITICAL_SHORTER
-    } kind;
-    enum lpo_critical_part part;   /* a part; of a host name: HOST or CALLS */
-    uint32_t name;                 /* names; LPO_NONE: the host outside every operator */
-    uint32_t node;                 /* regions: launches in it or in one inside it */
-    const int64_t *less_ns;        /* shorter: per row of gpu_ops, what it takes less */
-    int64_t removed_ns, halved_ns; /* the result: the time from start to end of the graph */
-};
-
-/* The time from start to end of the unchanged graph; fills the results of all changes. */
-int64_t lpo_critical_simulate(struct critical_graph *g, const struct critical_input *in,
-                              struct critical_change *changes, size_t count);
-
 /* A stretch of the path, last first. */
 struct critical_stretch {
     int64_t start_ns, end_ns;
@@ -274,12 +254,11 @@ typedef void critical_frame_fn(void *ctx, const struct critical_slice *slice, in
 
 struct critical_sweep;
 
-struct critical_sweep *lpo_critical_sweep_create(const struct critical_input *in,
-                                                 critical_frame_fn *each, void *ctx);
+struct critical_sweep *lpo_critical_sweep_create(const struct lpo_trace *t, critical_frame_fn *each,
+                                                 void *ctx);
 void lpo_critical_sweep_destroy(struct critical_sweep *s);
 /* Slices of a thread come in order of time, without overlap; another thread starts afresh. */
 void lpo_critical_sweep_slice(struct critical_sweep *s, const struct critical_slice *slice);
 
 /* Fills what the simulation gives: the time of the unchanged graph, and every saving. */
-void lpo_critical_savings(struct critical_graph *g, const struct critical_input *in,
-                          struct lpo_critical_path *path);
+void lpo_critical_savings(struct critical_graph *g, struct lpo_critical_path *path);

@@ -1,79 +1,230 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph run again with parts of it shorter: one pass over all points in the order in which they
- * were measured, for several sets of experiments (lanes) at once.
+ * were measured, for several sets of changes (lanes) at once.
  *
  * A point has one number for each lane: by how much earlier than measured it is over. So what no
- * experiment touches is copied, and a lag that stays adds nothing. The numbers are kept until the
- * last point that needs them: as many as there are launches under way, not as many as the trace
- * has. */
+ * change touches is copied, and a lag that stays adds nothing. The numbers are kept until the last
+ * point that needs them: as many as there are launches under way, not as many as the trace has.
+ * What changes take off is said by whoever asks (edits.c, savings.c). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/critical/private.h"
-#include "analysis/critical/slots.h"
+
+/* --- the points in the order of time, without a list of them: operations are sorted, so are the
+ * calls of each thread, and a return is known when its call is reached --- */
+
+enum critical_point { CRITICAL_RETURN, CRITICAL_CALL, CRITICAL_OP };
+
+struct critical_next {
+    int64_t ns;
+    uint32_t point; /* kind above CRITICAL_KIND_SHIFT, number below */
+};
+
+struct critical_order {
+    const struct critical_graph *g;
+    LPO_VEC(struct critical_next) next; /* a heap: the next call of each thread, open returns */
+    uint32_t op;                        /* the next one */
+};
+
+/* Of equal times returns come first, then calls, then operations: what leads to the next. */
+static bool is_before(struct critical_next a, struct critical_next b)
+{
+    return a.ns != b.ns ? a.ns < b.ns : a.point < b.point;
+}
+
+static uint32_t point(enum critical_point kind, uint32_t at)
+{
+    return (uint32_t)kind << CRITICAL_KIND_SHIFT | at;
+}
+
+static void sink(struct critical_order *o, size_t at, struct critical_next x)
+{
+    while (2 * at + 1 < o->next.len) {
+        size_t low = 2 * at + 1;
+
+        low += low + 1 < o->next.len && is_before(o->next.at[low + 1], o->next.at[low]);
+        if (!is_before(o->next.at[low], x))
+            break;
+        o->next.at[at] = o->next.at[low];
+        at = low;
+    }
+    o->next.at[at] = x;
+}
+
+static void order_put(struct critical_order *o, struct critical_next x)
+{
+    size_t at = o->next.len;
+
+    lpo_vec_push(&o->next, x);
+    while (at > 0 && is_before(x, o->next.at[(at - 1) / 2])) {
+        o->next.at[at] = o->next.at[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    o->next.at[at] = x;
+}
+
+static void order_begin(struct critical_order *o, const struct critical_graph *g)
+{
+    *o = (struct critical_order){ .g = g };
+    for (uint32_t i = 0; i < g->calls.len; i++)
+        if (i == 0 || lpo_critical_thread(g, i) != lpo_critical_thread(g, i - 1))
+            order_put(o, (struct critical_next){ lpo_critical_times(g, i).start_ns,
+                                                 point(CRITICAL_CALL, i) });
+}
+
+/* The first of the heap is taken: what follows it there is the next call of its thread. */
+static void take_first(struct critical_order *o, enum critical_point kind, uint32_t at)
+{
+    const struct critical_graph *g = o->g;
+
+    if (kind == CRITICAL_CALL && at + 1 < g->calls.len &&
+        lpo_critical_thread(g, at + 1) == lpo_critical_thread(g, at)) {
+        sink(o, 0,
+             (struct critical_next){ lpo_critical_times(g, at + 1).start_ns,
+                                     point(CRITICAL_CALL, at + 1) });
+    } else {
+        o->next.len--;
+        if (o->next.len)
+            sink(o, 0, o->next.at[o->next.len]);
+    }
+    if (kind == CRITICAL_CALL && g->calls.at[at].waits != LPO_NONE)
+        order_put(o, (struct critical_next){ lpo_critical_times(g, at).end_ns,
+                                             point(CRITICAL_RETURN, at) });
+}
+
+static bool order_next(struct critical_order *o, enum critical_point *kind, uint32_t *at)
+{
+    const struct critical_graph *g = o->g;
+    struct critical_next first = { 0 };
+
+    if (o->next.len)
+        first = o->next.at[0];
+    if (o->op < g->ops.len &&
+        (!o->next.len || is_before((struct critical_next){ lpo_critical_gpu_op(g, o->op)->start_ns,
+                                                           point(CRITICAL_OP, o->op) },
+                                   first))) {
+        *kind = CRITICAL_OP;
+        *at = o->op++;
+        return true;
+    }
+    if (!o->next.len)
+        return false;
+    *kind = (enum critical_point)(first.point >> CRITICAL_KIND_SHIFT);
+    *at = first.point & ((1u << CRITICAL_KIND_SHIFT) - 1);
+    take_first(o, *kind, *at);
+    return true;
+}
+
+/* --- the numbers of points while others need them: a point gets a slot when it is run and loses it
+ * when its last reader has run; then its end counts for the end of all --- */
+
+/* The state of a point: until it is run, how many others will read it; then its slot. */
+#define HAS_SLOT (1u << 31)
+
+struct critical_slot {
+    int64_t end_ns; /* as measured */
+    uint32_t readers;
+    bool followed; /* a later point ends later in every lane */
+};
+
+struct critical_slots {
+    size_t lanes, width; /* numbers in a slot: the last `lanes` of them are of its end */
+    int64_t *numbers;
+    LPO_VEC(struct critical_slot) slots;
+    LPO_VEC(uint32_t) idle;
+    int64_t *end_ns; /* per lane: the latest end of points that have left; borrowed */
+};
+
+static int64_t *numbers_of(const struct critical_slots *s, uint32_t slot)
+{
+    return s->numbers + slot * s->width;
+}
+
+/* May move the numbers of all slots. */
+static uint32_t slot_take(struct critical_slots *s, uint32_t readers, int64_t end_ns)
+{
+    uint32_t slot;
+
+    if (s->idle.len) {
+        slot = s->idle.at[--s->idle.len];
+    } else {
+        size_t cap = s->slots.cap;
+
+        slot = (uint32_t)s->slots.len;
+        lpo_vec_push(&s->slots, (struct critical_slot){ 0 });
+        if (s->slots.cap != cap)
+            s->numbers = lpo_xrealloc(s->numbers, s->slots.cap * s->width, sizeof *s->numbers);
+    }
+    s->slots.at[slot] = (struct critical_slot){ .end_ns = end_ns, .readers = readers };
+    return slot;
+}
+
+static void let_go(struct critical_slots *s, uint32_t slot)
+{
+    const int64_t *gain = numbers_of(s, slot) + s->width - s->lanes;
+    int64_t end_ns = s->slots.at[slot].end_ns;
+
+    for (size_t i = 0; !s->slots.at[slot].followed && i < s->lanes; i++)
+        if (end_ns - gain[i] > s->end_ns[i])
+            s->end_ns[i] = end_ns - gain[i];
+    lpo_vec_push(&s->idle, slot);
+}
+
+/* Its numbers are filled: the state of its point changes, and without readers it leaves. */
+static void slot_ready(struct critical_slots *s, uint32_t slot, uint32_t *state)
+{
+    *state = HAS_SLOT | slot;
+    if (!s->slots.at[slot].readers)
+        let_go(s, slot);
+}
+
+/* One reader of a point less. */
+static void slot_read(struct critical_slots *s, uint32_t *state)
+{
+    if (!(*state & HAS_SLOT))
+        --*state;
+    else if (--s->slots.at[*state & ~HAS_SLOT].readers == 0)
+        let_go(s, *state & ~HAS_SLOT);
+}
+
+/* A point that ends later in every lane follows: this one's end need not be looked at. */
+static void slot_follow(struct critical_slots *s, uint32_t state)
+{
+    if (state & HAS_SLOT)
+        s->slots.at[state & ~HAS_SLOT].followed = true;
+}
+
+static void slots_free(struct critical_slots *s)
+{
+    free(s->numbers);
+    lpo_vec_free(&s->slots);
+    lpo_vec_free(&s->idle);
+}
+
+/* --- one pass --- */
 
 /* An edge into an operation: it starts no earlier than the point before it, plus a lag. */
 struct edge {
     const int64_t *gain;
-    int64_t slack_ns, lag_ns; /* of the time between them */
+    int64_t slack_ns, lag_ns;    /* of the time between them */
+    enum lpo_critical_part part; /* of the lag; LPO_PATH_PARTS: none that can be changed */
 };
 
 struct run {
     struct critical_graph *g;
-    const struct critical_replay *r;
+    const struct critical_changes *c;
     size_t lanes;
-    uint32_t active[CRITICAL_EXPERIMENTS]; /* per experiment: a bit for each lane it is in */
-    struct critical_slots calls, ops;      /* calls have two numbers a lane: start, then end */
-    int64_t end_ns[CRITICAL_LANES];        /* of all points so far */
-    int64_t zero[2 * CRITICAL_LANES], in_launch[CRITICAL_LANES];
+    struct critical_slots calls, ops; /* calls have two numbers a lane: start, then end */
+    int64_t *zero, *in_launch, *lag;
 };
-
-void lpo_critical_replay_edit(struct critical_replay *r, enum critical_edit_kind kind, uint32_t at,
-                              unsigned experiment, int64_t ns)
-{
-    if (ns > 0 || kind == CRITICAL_EDIT_WAIT)
-        lpo_vec_push(&r->edits,
-                     (struct critical_edit){ ns, at, (uint8_t)experiment, (uint8_t)kind });
-}
-
-static size_t point_of(const struct critical_graph *g, const struct critical_edit *e)
-{
-    return e->kind >= CRITICAL_EDIT_OP ? g->calls.len + e->at : e->at;
-}
-
-/* Sorted by point: a count, then one pass. */
-void lpo_critical_replay_prepare(struct critical_replay *r)
-{
-    size_t n = r->g->calls.len + r->g->ops.len;
-    struct critical_edit *sorted = lpo_xrealloc(NULL, r->edits.len + 1, sizeof *sorted);
-
-    free(r->first);
-    r->first = lpo_xcalloc(n + 2, sizeof *r->first);
-    for (size_t i = 0; i < r->edits.len; i++)
-        r->first[point_of(r->g, &r->edits.at[i]) + 2]++;
-    for (size_t i = 0; i < n; i++)
-        r->first[i + 2] += r->first[i + 1];
-    for (size_t i = 0; i < r->edits.len; i++)
-        sorted[r->first[point_of(r->g, &r->edits.at[i]) + 1]++] = r->edits.at[i];
-    free(r->edits.at);
-    r->edits.at = sorted;
-    r->edits.cap = r->edits.len + 1;
-}
-
-void lpo_critical_replay_free(struct critical_replay *r)
-{
-    lpo_vec_free(&r->edits);
-    free(r->first);
-    r->first = NULL;
-}
 
 static const int64_t *call_start(const struct run *r, uint32_t call)
 {
     uint32_t state = r->g->calls.at[call].state;
 
-    return state & CRITICAL_HAS_SLOT
-               ? lpo_critical_slot_numbers(&r->calls, state & ~CRITICAL_HAS_SLOT)
-               : r->zero; /* against the order, of two points at one time: as measured */
+    return state & HAS_SLOT ? numbers_of(&r->calls, state & ~HAS_SLOT)
+                            : r->zero; /* against the order, of two points at one time */
 }
 
 static const int64_t *call_end(const struct run *r, uint32_t call)
@@ -85,44 +236,21 @@ static const int64_t *op_end(const struct run *r, uint32_t op)
 {
     uint32_t state = r->g->ops.at[op].state;
 
-    return state & CRITICAL_HAS_SLOT
-               ? lpo_critical_slot_numbers(&r->ops, state & ~CRITICAL_HAS_SLOT)
-               : r->zero;
+    return state & HAS_SLOT ? numbers_of(&r->ops, state & ~HAS_SLOT) : r->zero;
 }
 
-/* What edits of one kind take off a point in each lane, at most `most`. Of the host two experiments
- * take different parts, so they add up; of an operation each says what it could take. */
-static void shorten(const struct run *r, size_t point, enum critical_edit_kind kind, int64_t most,
-                    int64_t *gain)
+static void shorten(const struct run *r, enum critical_less_kind kind, uint32_t at,
+                    int64_t start_ns, int64_t end_ns, int64_t *gain)
 {
-    const struct critical_edit *e = r->r->edits.at + r->r->first[point],
-                               *end = r->r->edits.at + r->r->first[point + 1];
-    int64_t less[CRITICAL_LANES];
-
-    if (e == end)
-        return;
-    memset(less, 0, r->lanes * sizeof *less);
-    for (; e < end; e++) {
-        if (e->kind != kind)
-            continue;
-        for (size_t i = 0; i < r->lanes; i++)
-            if (!(r->active[e->experiment] >> i & 1))
-                continue;
-            else if (kind == CRITICAL_EDIT_OP)
-                less[i] = e->ns > less[i] ? e->ns : less[i];
-            else
-                less[i] += e->ns;
-    }
-    for (size_t i = 0; i < r->lanes; i++)
-        gain[i] += less[i] < most ? less[i] : most;
+    r->c->less(r->c->ctx, kind, at, start_ns, end_ns, gain);
 }
 
 static void run_call(struct run *r, uint32_t i)
 {
     struct critical_call *c = &r->g->calls.at[i];
     struct critical_span ns = lpo_critical_times(r->g, i);
-    uint32_t slot = lpo_critical_slot_take(&r->calls, c->state, ns.end_ns);
-    int64_t *start = lpo_critical_slot_numbers(&r->calls, slot), *end = start + r->lanes;
+    uint32_t slot = slot_take(&r->calls, c->state, ns.end_ns);
+    int64_t *start = numbers_of(&r->calls, slot), *end = start + r->lanes;
 
     memset(start, 0, r->lanes * sizeof *start);
     if (c->before != LPO_NONE) {
@@ -132,23 +260,32 @@ static void run_call(struct run *r, uint32_t i)
         memcpy(start, after ? call_end(r, c->before) : call_start(r, c->before),
                r->lanes * sizeof *start);
         if (after) {
-            shorten(r, i, CRITICAL_EDIT_HOST, ns.start_ns - b.end_ns, start);
+            shorten(r, CRITICAL_LESS_HOST, i, b.end_ns, ns.start_ns, start);
             if (ns.end_ns >= ns.start_ns)
-                lpo_critical_slot_follow(&r->calls, r->g->calls.at[c->before].state);
+                slot_follow(&r->calls, r->g->calls.at[c->before].state);
         }
-        lpo_critical_slot_read(&r->calls, &r->g->calls.at[c->before].state);
+        slot_read(&r->calls, &r->g->calls.at[c->before].state);
     }
     memcpy(end, start, r->lanes * sizeof *end);
-    shorten(r, i, CRITICAL_EDIT_CALL, ns.end_ns - ns.start_ns, end);
-    lpo_critical_slot_ready(&r->calls, slot, &c->state);
+    shorten(r, CRITICAL_LESS_CALL, i, ns.start_ns, ns.end_ns, end);
+    slot_ready(&r->calls, slot, &c->state);
 }
 
 /* The lag of an edge: as measured where it was the critical one, else the usual one or less. */
-static struct edge edge_of(const int64_t *gain, int64_t ns, bool critical, int64_t usual_ns)
+static struct edge edge_of(const int64_t *gain, int64_t ns, bool critical, int64_t usual_ns,
+                           enum lpo_critical_part part)
 {
-    if (!critical && ns > usual_ns)
-        return (struct edge){ gain, ns - usual_ns, usual_ns };
-    return (struct edge){ gain, 0, ns };
+    struct edge e = { gain, 0, ns, part };
+
+    if (!critical && ns > usual_ns) {
+        e.lag_ns = usual_ns;
+        e.slack_ns = ns - usual_ns;
+    }
+    if (e.lag_ns >= LPO_CRITICAL_UNEXPLAINED_NS)
+        e.part = LPO_PATH_UNEXPLAINED;
+    if (e.lag_ns <= 0)
+        e.part = LPO_PATH_PARTS;
+    return e;
 }
 
 /* A launch that takes long before its operation starts: that is a part of the call, and shrinks
@@ -165,7 +302,7 @@ static struct edge edge_in_launch(struct run *r, uint32_t call, int64_t ns)
         r->in_launch[i] =
             start[i] + (left == all ? 0 : ns - (int64_t)((double)ns * (double)left / (double)all));
     }
-    return (struct edge){ r->in_launch, 0, 0 };
+    return (struct edge){ r->in_launch, 0, 0, LPO_PATH_PARTS };
 }
 
 static size_t find_edges(struct run *r, uint32_t i, struct edge *edges)
@@ -179,11 +316,11 @@ static size_t find_edges(struct run *r, uint32_t i, struct edge *edges)
     if (op->before != LPO_NONE)
         edges[n++] =
             edge_of(op_end(r, op->before), start_ns - lpo_critical_gpu_op(g, op->before)->end_ns,
-                    critical == CRITICAL_BEFORE, g->usual_gap_ns);
+                    critical == CRITICAL_BEFORE, g->usual_gap_ns, LPO_PATH_GAP);
     if (op->other != LPO_NONE)
         edges[n++] =
             edge_of(op_end(r, op->other), start_ns - lpo_critical_gpu_op(g, op->other)->end_ns,
-                    critical == CRITICAL_OTHER, g->usual_gap_ns);
+                    critical == CRITICAL_OTHER, g->usual_gap_ns, LPO_PATH_GAP);
     if (op->call != LPO_NONE) {
         struct critical_span c = lpo_critical_times(g, op->call);
         int64_t ns = lpo_critical_launch_ns(g, op->call, start_ns);
@@ -192,27 +329,26 @@ static size_t find_edges(struct run *r, uint32_t i, struct edge *edges)
             edges[n++] = edge_in_launch(r, op->call, start_ns - ns);
         else
             edges[n++] = edge_of(ns == c.start_ns ? call_start(r, op->call) : call_end(r, op->call),
-                                 start_ns - ns, critical == CRITICAL_LAUNCH, g->usual_launch_ns);
+                                 start_ns - ns, critical == CRITICAL_LAUNCH, g->usual_launch_ns,
+                                 LPO_PATH_LAUNCH_DELAY);
     }
     return n;
 }
 
-static void find_start(const struct run *r, size_t point, const struct edge *edges, size_t n,
-                       int64_t *gain)
+static void find_start(const struct run *r, const struct edge *edges, size_t n, int64_t *gain)
 {
-    int64_t lag[CRITICAL_LANES];
-    bool any = r->r->first[point] != r->r->first[point + 1];
-
-    memset(gain, 0, r->lanes * sizeof *gain);
+    if (!n)
+        memset(gain, 0, r->lanes * sizeof *gain);
     for (size_t k = 0; k < n; k++) {
         const struct edge *e = &edges[k];
 
-        if (any) {
-            memset(lag, 0, sizeof lag);
-            shorten(r, point, CRITICAL_EDIT_LAG, e->lag_ns > 0 ? e->lag_ns : 0, lag);
+        if (r->c->less_lag) {
+            memset(r->lag, 0, r->lanes * sizeof *r->lag);
+            if (e->part != LPO_PATH_PARTS)
+                r->c->less_lag(r->c->ctx, e->part, e->lag_ns, r->lag);
         }
         for (size_t i = 0; i < r->lanes; i++) {
-            int64_t ns = e->gain[i] + e->slack_ns + (any ? lag[i] : 0);
+            int64_t ns = e->gain[i] + e->slack_ns + r->lag[i];
 
             gain[i] = k == 0 || ns < gain[i] ? ns : gain[i];
         }
@@ -224,33 +360,23 @@ static void run_op(struct run *r, uint32_t i)
     struct critical_graph *g = r->g;
     struct critical_op *op = &g->ops.at[i];
     const struct lpo_gpu_op *w = lpo_critical_gpu_op(g, i);
-    uint32_t slot = lpo_critical_slot_take(&r->ops, op->state, w->end_ns);
-    int64_t *gain = lpo_critical_slot_numbers(&r->ops, slot), ns = lpo_trace_gpu_op_ns(w);
+    uint32_t slot = slot_take(&r->ops, op->state, w->end_ns);
+    int64_t *gain = numbers_of(&r->ops, slot);
     struct edge edges[3];
 
-    find_start(r, g->calls.len + i, edges, find_edges(r, i, edges), gain);
-    shorten(r, g->calls.len + i, CRITICAL_EDIT_OP, ns, gain);
+    find_start(r, edges, find_edges(r, i, edges), gain);
+    shorten(r, CRITICAL_LESS_OP, i, w->start_ns, w->start_ns + lpo_trace_gpu_op_ns(w), gain);
     if (op->before != LPO_NONE) {
-        if (w->start_ns >= lpo_critical_gpu_op(g, op->before)->end_ns && ns >= 0)
-            lpo_critical_slot_follow(&r->ops, g->ops.at[op->before].state);
-        lpo_critical_slot_read(&r->ops, &g->ops.at[op->before].state);
+        if (w->start_ns >= lpo_critical_gpu_op(g, op->before)->end_ns &&
+            lpo_trace_gpu_op_ns(w) >= 0)
+            slot_follow(&r->ops, g->ops.at[op->before].state);
+        slot_read(&r->ops, &g->ops.at[op->before].state);
     }
     if (op->other != LPO_NONE)
-        lpo_critical_slot_read(&r->ops, &g->ops.at[op->other].state);
+        slot_read(&r->ops, &g->ops.at[op->other].state);
     if (op->call != LPO_NONE)
-        lpo_critical_slot_read(&r->calls, &g->calls.at[op->call].state);
-    lpo_critical_slot_ready(&r->ops, slot, &op->state);
-}
-
-/* Lanes in which the call no longer waits. */
-static uint32_t no_wait(const struct run *r, uint32_t call)
-{
-    uint32_t lanes = 0;
-
-    for (uint32_t i = r->r->first[call]; i < r->r->first[call + 1]; i++)
-        if (r->r->edits.at[i].kind == CRITICAL_EDIT_WAIT)
-            lanes |= r->active[r->r->edits.at[i].experiment];
-    return lanes;
+        slot_read(&r->calls, &g->calls.at[op->call].state);
+    slot_ready(&r->ops, slot, &op->state);
 }
 
 static void run_return(struct run *r, uint32_t i)
@@ -259,19 +385,18 @@ static void run_return(struct run *r, uint32_t i)
     struct critical_span ns = lpo_critical_times(r->g, i);
     const int64_t *op = op_end(r, c->waits);
     int64_t op_ns = lpo_critical_gpu_op(r->g, c->waits)->end_ns;
-    int64_t *start = lpo_critical_slot_numbers(&r->calls, c->state & ~CRITICAL_HAS_SLOT),
-            *end = start + r->lanes;
-    uint32_t free_of_it = no_wait(r, i);
+    int64_t *start = numbers_of(&r->calls, c->state & ~HAS_SLOT), *end = start + r->lanes;
+    uint64_t at_once = r->c->no_wait(r->c->ctx, i);
 
     for (size_t k = 0; k < r->lanes; k++) {
         int64_t begun = ns.start_ns - start[k], over = op_ns - op[k];
         int64_t at = (begun > over ? begun : over) + ns.end_ns - op_ns;
 
         /* a copy may outlive its call: then the way back is below 0 */
-        end[k] = ns.end_ns - (free_of_it >> k & 1 ? begun : at > begun ? at : begun);
+        end[k] = ns.end_ns - (at_once >> k & 1 ? begun : at > begun ? at : begun);
     }
-    lpo_critical_slot_read(&r->ops, &r->g->ops.at[c->waits].state);
-    lpo_critical_slot_read(&r->calls, &c->state);
+    slot_read(&r->ops, &r->g->ops.at[c->waits].state);
+    slot_read(&r->calls, &c->state);
 }
 
 static void count_readers(struct critical_graph *g)
@@ -300,40 +425,52 @@ static void count_readers(struct critical_graph *g)
     }
 }
 
-static void run_points(struct run *r)
+static size_t slots_bytes(const struct critical_slots *s)
+{
+    return s->slots.len * s->width * sizeof *s->numbers;
+}
+
+static bool run_points(struct run *r)
 {
     struct critical_order order;
     enum critical_point kind;
+    bool fits = true;
     uint32_t at;
 
-    lpo_critical_order_begin(&order, r->g);
-    while (lpo_critical_order_next(&order, &kind, &at)) {
+    order_begin(&order, r->g);
+    while (fits && order_next(&order, &kind, &at)) {
         if (kind == CRITICAL_RETURN)
             run_return(r, at);
         else if (kind == CRITICAL_CALL)
             run_call(r, at);
         else
             run_op(r, at);
+        fits =
+            !r->c->room_bytes || slots_bytes(&r->calls) + slots_bytes(&r->ops) <= r->c->room_bytes;
     }
-    lpo_critical_order_free(&order);
+    lpo_vec_free(&order.next);
+    return fits;
 }
 
-void lpo_critical_replay_run(struct critical_replay *replay, const uint64_t *lanes, size_t count,
-                             int64_t *out)
+bool lpo_critical_run(struct critical_graph *g, const struct critical_changes *c, size_t lanes,
+                      int64_t *out)
 {
-    struct run r = { .g = replay->g, .r = replay, .lanes = count };
+    int64_t *room = lpo_xcalloc(4 * lanes, sizeof *room);
+    struct run r = {
+        g, c, lanes, .zero = room, .in_launch = room + 2 * lanes, .lag = room + 3 * lanes
+    };
+    bool fits;
 
-    r.calls = (struct critical_slots){ .lanes = count, .width = 2 * count, .end_ns = r.end_ns };
-    r.ops = (struct critical_slots){ .lanes = count, .width = count, .end_ns = r.end_ns };
-    for (size_t i = 0; i < count; i++) {
-        r.end_ns[i] = INT64_MIN;
-        for (size_t k = 0; k < CRITICAL_EXPERIMENTS; k++)
-            r.active[k] |= (uint32_t)(lanes[i] >> k & 1) << i;
-    }
-    count_readers(replay->g);
-    run_points(&r);
-    for (size_t i = 0; i < count; i++)
-        out[i] = r.end_ns[i] - replay->g->start_ns;
-    lpo_critical_slots_free(&r.calls);
-    lpo_critical_slots_free(&r.ops);
+    r.calls = (struct critical_slots){ .lanes = lanes, .width = 2 * lanes, .end_ns = out };
+    r.ops = (struct critical_slots){ .lanes = lanes, .width = lanes, .end_ns = out };
+    for (size_t i = 0; i < lanes; i++)
+        out[i] = INT64_MIN;
+    count_readers(g);
+    fits = run_points(&r);
+    for (size_t i = 0; i < lanes; i++)
+        out[i] -= g->start_ns;
+    slots_free(&r.calls);
+    slots_free(&r.ops);
+    free(room);
+    return fits;
 }

@@ -5,6 +5,7 @@
 
 #include "analysis/critical/private.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/search.h"
 
 /* Operations by stream, each in order of start. */
@@ -160,7 +161,7 @@ void lpo_critical_recorded_waits(struct critical_graph *g, uint16_t process)
         else
             lpo_vec_push(&host, i);
     }
-    lpo_region_order_sort(host.at, host.len, before, g->t);
+    lpo_order_sort(host.at, host.len, before, g->t);
     find_host_waits(g, &s, host.at, host.len);
     lpo_vec_free(&host);
     streams_free(&s);

@@ -10,11 +10,11 @@
 #include "analysis/operators/operators.h"
 #include "analysis/speed/variation.h"
 #include "analysis/steps/steps.h"
-#include "region/thread_rows.h"
 #include "region/tree.h"
 #include "rundir/rundir.h"
 #include "util/budget.h"
 #include "util/err.h"
+#include "util/order.h"
 
 enum { ONE_PERCENT = 100, MOST_RUNGS = 12 };
 
@@ -200,7 +200,7 @@ static void follow_path(struct ladder_work *w)
     w->by_stream = lpo_xrealloc(NULL, w->g.ops.len + 1, sizeof *w->by_stream);
     for (uint32_t i = 0; i < w->g.ops.len; i++)
         w->by_stream[i] = i;
-    lpo_region_order_sort(w->by_stream, w->g.ops.len, stream_before, w);
+    lpo_order_sort(w->by_stream, w->g.ops.len, stream_before, w);
 }
 
 /* --- taking the best --- */
