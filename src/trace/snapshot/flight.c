@@ -300,7 +300,9 @@ static bool sniff_flight(const char *path, const unsigned char *head, size_t len
                                          "p2p_seq_id" };
 
     (void)path;
-    if (!lpo_snapshot_is_plain(head, len))
+    /* the profiler's traces have pg_config, too, in their distributedInfo */
+    if (!lpo_snapshot_is_plain(head, len) || memmem(head, len, "\"schemaVersion\"", 15) ||
+        memmem(head, len, "\"traceEvents\"", 13) || memmem(head, len, "\"distributedInfo\"", 17))
         return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (memmem(head, len, words[i], strlen(words[i])))
