@@ -149,6 +149,14 @@ class Hangs(Files):
         job.run()
         self.assertEqual(self.report(job)["flight"]["verdicts"], [])
 
+    def test_a_profile_that_names_its_groups_is_a_profile(self) -> None:
+        with open(self.path("t.json"), "w") as f:
+            json.dump({"schemaVersion": 1, "distributedInfo": {"rank": 0, "pg_config": [{"pg_name": "0", "ranks": [0, 1]}]},
+                       "traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2,
+                                        "args": {"device": 0, "stream": 7}}]}, f)
+        done = lpo("top", self.path("t.json"), "--json")
+        self.assertEqual([k["name"] for k in json.loads(done.stdout)["kernels"]], ["k"])
+
     def test_a_rank_without_a_dump(self) -> None:
         job = Job({"0": [0, 1, 2]}, [("0", "all_reduce")] * 5, 3)
         job.run(stop=(2, 3))
