@@ -26,6 +26,7 @@ extern const struct lpo_command lpo_cli_cmd_analyze;
 extern const struct lpo_command lpo_cli_cmd_config;
 extern const struct lpo_command lpo_cli_cmd_ctl;
 extern const struct lpo_command lpo_cli_cmd_diff;
+extern const struct lpo_command lpo_cli_cmd_digest;
 extern const struct lpo_command lpo_cli_cmd_doctor;
 extern const struct lpo_command lpo_cli_cmd_export;
 extern const struct lpo_command lpo_cli_cmd_history;
@@ -43,6 +44,7 @@ static const struct lpo_command *const commands[] = {
     &lpo_cli_cmd_run,
     &lpo_cli_cmd_config,
     &lpo_cli_cmd_report,
+    &lpo_cli_cmd_digest,
     &lpo_cli_cmd_regions,
     &lpo_cli_cmd_top,
     &lpo_cli_cmd_operators,

@@ -17,6 +17,7 @@
 #include "rundir/second_form.h"
 #include "settings/settings.h"
 #include "trace/counters/counters.h"
+#include "trace/digest/digest.h"
 #include "trace/merge.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
@@ -38,6 +39,8 @@ struct given_file {
     bool first;                         /* read before them */
     const char *page;                   /* of a table of ncu: its first row; NULL: it is none */
     int64_t bytes;
+    const struct lpo_reader *reader;
+    struct lpo_digest_origin origin; /* of a digest */
     int32_t named_rank;     /* that its name says; -1: none */
     bool shared_rank;       /* no other file says another rank, or one says the same */
     uint32_t first_op, ops; /* once read: its rows of gpu_ops */
@@ -110,6 +113,9 @@ static int recognise(struct given *g, struct given_file *f, struct lpo_err *err)
     if (lpo_trace_reader_find(f->path, &reader, err) < 0)
         return err->code;
     f->first = reader->first;
+    f->reader = reader;
+    if (lpo_digest_origin_of(g->d->arena, f->path, &f->origin))
+        return set_kind(g, f, f->origin.format, err);
     return set_kind(g, f, reader->like ? reader->like : reader->name, err);
 }
 
@@ -327,11 +333,19 @@ static size_t what_of(const struct given_file *f)
     return n + f->rank;
 }
 
+/* A digest may be called anything. */
+static int32_t rank_of_name(const struct given_file *f)
+{
+    int32_t rank = lpo_rundir_rank_of_name(f->name);
+
+    return rank < 0 && f->origin.file ? lpo_rundir_rank_of_name(f->origin.file) : rank;
+}
+
 /* A file alone is no rank of a job, whatever it is called; nor are two that say the same rank. */
 static void name_ranks(struct given *g)
 {
     for (size_t i = 0; i < g->files.len; i++)
-        g->files.at[i].named_rank = lpo_rundir_rank_of_name(g->files.at[i].name);
+        g->files.at[i].named_rank = rank_of_name(&g->files.at[i]);
     for (size_t i = 0; i < g->files.len; i++) {
         struct given_file *f = &g->files.at[i];
         bool others = false, same = false;

@@ -4,6 +4,7 @@
 
 #include "trace/reader.h"
 
+extern const struct lpo_reader lpo_digest_reader;
 extern const struct lpo_reader lpo_flight_reader;
 extern const struct lpo_reader lpo_graph_nodes_reader;
 extern const struct lpo_reader lpo_kineto_reader;

@@ -416,6 +416,8 @@ void lpo_trace_look_set(struct lpo_trace *t, uint32_t name, uint16_t domain,
     uint32_t row = lpo_map_pair_put(&x->looks, name, domain, &fresh);
 
     if (fresh) {
+        look.name = name;
+        look.domain = domain;
         lpo_vec_push(&t->looks, look);
         return;
     }

@@ -134,6 +134,8 @@ struct lpo_range_number {
 
 /* Category and colour that the program gave its ranges of one name, when it first gave any. */
 struct lpo_range_look {
+    uint32_t name;
+    uint16_t domain;
     uint32_t category; /* name; LPO_NONE: none */
     uint32_t color;    /* 0xRRGGBB */
     bool has_color;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/pack.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #ifdef LPO_HAVE_ISAL
 #include <isa-l/igzip_lib.h>
@@ -34,16 +35,18 @@ static size_t room_for(size_t len)
     return len + len / 8 + 4096;
 }
 
-/* Raw deflate, no header and no checksum, which is what "deflate-raw" means to a browser. The
- * library that reads .gz writes this too: one more to load would cost every start of the program.
- * 0: it did not fit. */
+/* Raw deflate has no header and no checksum, which is what "deflate-raw" means to a browser; `gzip`:
+ * with both, as a file. The library that reads .gz writes this too: one more to load would cost
+ * every start of the program. 0: it did not fit. */
 #ifdef LPO_HAVE_ISAL
-static size_t deflate_raw(const char *bytes, size_t len, unsigned char *out, size_t room)
+static size_t compress_bytes(const char *bytes, size_t len, bool gzip, unsigned char *out,
+                             size_t room)
 {
     struct isal_zstream *z = lpo_xcalloc(1, sizeof *z);
     size_t size = 0;
 
     isal_deflate_init(z);
+    z->gzip_flag = gzip ? IGZIP_GZIP : IGZIP_DEFLATE;
     z->level = 3;
     z->level_buf_size = ISAL_DEF_LVL3_DEFAULT;
     z->level_buf = lpo_xcalloc(1, z->level_buf_size);
@@ -59,12 +62,13 @@ static size_t deflate_raw(const char *bytes, size_t len, unsigned char *out, siz
     return size;
 }
 #else
-static size_t deflate_raw(const char *bytes, size_t len, unsigned char *out, size_t room)
+static size_t compress_bytes(const char *bytes, size_t len, bool gzip, unsigned char *out,
+                             size_t room)
 {
     z_stream z = { 0 };
     size_t size = 0;
 
-    if (deflateInit2(&z, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(&z, 6, Z_DEFLATED, gzip ? 31 : -15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return 0;
     z.next_in = (Bytef *)(uintptr_t)bytes;
     z.avail_in = (uInt)len;
@@ -81,9 +85,17 @@ void lpo_pack_text(struct lpo_str *to, const char *bytes, size_t len)
 {
     size_t room = room_for(len);
     unsigned char *out = lpo_xrealloc(NULL, room, 1);
-    size_t size = deflate_raw(bytes, len, out, room);
+    size_t size = compress_bytes(bytes, len, false, out, room);
 
     if (size)
         lpo_str_add_base64(to, out, size, 0);
     free(out);
+}
+
+void lpo_pack_gzip(struct lpo_str *to, const char *bytes, size_t len)
+{
+    size_t room = room_for(len);
+    char *out = lpo_str_room(to, room);
+
+    to->len += compress_bytes(bytes, len, true, (unsigned char *)out, room);
 }

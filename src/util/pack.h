@@ -16,3 +16,5 @@ void lpo_pack_add(struct lpo_str *to, uint64_t number);
 void lpo_pack_add_signed(struct lpo_str *to, int64_t number);
 /* Appends the bytes, deflated, as base64 text. */
 void lpo_pack_text(struct lpo_str *to, const char *bytes, size_t len);
+/* Appends them as a gzip file. */
+void lpo_pack_gzip(struct lpo_str *to, const char *bytes, size_t len);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace/digest/digest.h - the trace of a rank in little space: `lpo digest`, *.lpod.
+ *
+ * A digest is the event model itself, column by column: it holds every event, so what is computed
+ * of digests is what is computed of the traces. docs/digest.md describes the bytes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_str;
+struct lpo_trace;
+
+/* Where the events came from. */
+struct lpo_digest_origin {
+    const char *format; /* the reader that read them: "kineto" */
+    const char *file;   /* the name of the trace, which may say its rank */
+};
+
+/* Appends the bytes of the file. */
+void lpo_digest_add(const struct lpo_trace *t, const struct lpo_digest_origin *origin,
+                    struct lpo_str *to);
+/* False: the file is no digest, or its head is damaged. */
+bool lpo_digest_origin_of(struct lpo_arena *a, const char *path, struct lpo_digest_origin *out);
