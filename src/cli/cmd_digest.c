@@ -24,7 +24,9 @@ static const struct lpo_option options[] = {
 /* "rank3.json.gz" and "rank3.pt.trace.json" become "rank3.lpod" and "rank3.pt.trace.lpod". */
 static const char *name_beside(struct lpo_arena *a, const char *path)
 {
-    static const char *const endings[] = { ".gz", ".zst", ".json", ".lpot", ".sqlite", ".nsys-rep" };
+    static const char *const endings[] = {
+        ".gz", ".zst", ".json", ".lpot", ".sqlite", ".nsys-rep"
+    };
     LPO_STR name = { 0 };
 
     lpo_str_add(&name, path);
@@ -77,11 +79,12 @@ const struct lpo_command lpo_cli_cmd_digest = {
     .name = "digest",
     .summary = "the trace of a rank in little space, for a report over all ranks",
     .usage = "DIR|FILE… [-o FILE.lpod]",
-    .about = "Holds every event, so a report of digests is the report of the traces. Made where the\n"
-             "traces lie, it is what has to travel.\n\n"
-             "  lpo digest rank3.json.gz -o rank3.lpod\n"
-             "  srun lpo digest \"trace_$SLURM_PROCID.json\"\n"
-             "  lpo report *.lpod",
+    .about =
+        "Holds every event, so a report of digests is the report of the traces. Made where the\n"
+        "traces lie, it is what has to travel.\n\n"
+        "  lpo digest rank3.json.gz -o rank3.lpod\n"
+        "  srun lpo digest \"trace_$SLURM_PROCID.json\"\n"
+        "  lpo report *.lpod",
     .options = options,
     .run = run,
 };

@@ -14,6 +14,7 @@
 #include "rundir/private.h"
 #include "rundir/rank_names.h"
 #include "rundir/read.h"
+#include "rundir/read_many.h"
 #include "rundir/second_form.h"
 #include "settings/settings.h"
 #include "trace/counters/counters.h"
@@ -41,9 +42,9 @@ struct given_file {
     int64_t bytes;
     const struct lpo_reader *reader;
     struct lpo_digest_origin origin; /* of a digest */
-    int32_t named_rank;     /* that its name says; -1: none */
-    bool shared_rank;       /* no other file says another rank, or one says the same */
-    uint32_t first_op, ops; /* once read: its rows of gpu_ops */
+    int32_t named_rank;              /* that its name says; -1: none */
+    bool shared_rank;                /* no other file says another rank, or one says the same */
+    uint32_t first_op, ops;          /* once read: its rows of gpu_ops */
 };
 
 struct given {
@@ -116,6 +117,10 @@ static int recognise(struct given *g, struct given_file *f, struct lpo_err *err)
     f->reader = reader;
     if (lpo_digest_origin_of(g->d->arena, f->path, &f->origin))
         return set_kind(g, f, f->origin.format, err);
+    if (lpo_streq(reader->name, "digest"))
+        return lpo_fail(err, LPO_E_FORMAT,
+                        "'%s' is damaged, or a digest of another version of lpo: make it again",
+                        f->name);
     return set_kind(g, f, reader->like ? reader->like : reader->name, err);
 }
 
@@ -300,8 +305,9 @@ static void read_further_pages(struct given *g, struct lpo_source *s, const stru
     }
 }
 
+/* `many` reads it already, or it is NULL. */
 static int read_one(struct given *g, struct lpo_source *s, struct given_file *f,
-                    struct lpo_err *err)
+                    struct lpo_rundir_many *many, struct lpo_err *err)
 {
     const char *program = lpo_rundir_program(g->d, f->kind);
     struct lpo_err why = { 0 };
@@ -309,7 +315,8 @@ static int read_one(struct given *g, struct lpo_source *s, struct given_file *f,
     g->d->files_read++;
     f->first_op = (uint32_t)s->trace->gpu_ops.len;
     s->trace->file_rank = (uint32_t)(f->named_rank + 1);
-    if (lpo_rundir_read_trace(f->path, program, s->trace, &why) == 0) {
+    if ((many ? lpo_rundir_many_append(many, s->trace, &why)
+              : lpo_rundir_read_trace(f->path, program, s->trace, &why)) == 0) {
         f->ops = (uint32_t)s->trace->gpu_ops.len - f->first_op;
         s->files[s->nfiles++] = f->name;
         read_further_pages(g, s, f);
@@ -365,8 +372,37 @@ static void name_ranks(struct given *g)
             g->files.at[i].named_rank = -1;
 }
 
+static bool is_read(const struct given *g, const struct lpo_source *s, const struct given_file *f,
+                    int turn)
+{
+    return f->kind == s->kind && turn == (f->first ? 0 : 1 + f->beside) && !is_second_best(g, f);
+}
+
+/* Traces of the PyTorch profiler and digests: other readers share budgets over all files. */
+static struct lpo_rundir_many *read_at_once(const struct given *g, const struct lpo_source *s)
+{
+    struct lpo_rundir_many_file *files = lpo_xcalloc(g->files.len + 1, sizeof *files);
+    struct lpo_rundir_many *many;
+    bool all = true;
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->files.len; i++) {
+        const struct given_file *f = &g->files.at[i];
+
+        all &= f->kind != s->kind || !f->first; /* those are for all traces */
+        if (!is_read(g, s, f, 1))
+            continue;
+        all &= lpo_streq(f->reader->name, "kineto") || f->origin.format;
+        files[n++] = (struct lpo_rundir_many_file){ f->path, "", (uint32_t)(f->named_rank + 1) };
+    }
+    many = all ? lpo_rundir_many_start(files, n, s->trace->skip) : NULL;
+    free(files);
+    return many;
+}
+
 static int read_source(struct given *g, struct lpo_source *s, struct lpo_err *err)
 {
+    LPO_AUTO(lpo_rundir_many) many = NULL;
     const struct given_file *named = NULL; /* what the source is called after */
     size_t wanted = 0, of_kind = 0;
 
@@ -379,16 +415,16 @@ static int read_source(struct given *g, struct lpo_source *s, struct lpo_err *er
     s->files = lpo_arena_array(g->d->arena, of_kind + 1, sizeof *s->files);
     s->trace = lpo_trace_create();
     s->trace->skip = s->kind->skip | g->d->skip;
+    many = read_at_once(g, s);
     /* what traces look into, traces, then what goes beside them */
     for (int turn = 0; turn < 3; turn++)
         for (size_t i = 0; i < g->files.len; i++) {
             struct given_file *f = &g->files.at[i];
 
-            if (f->kind != s->kind || turn != (f->first ? 0 : 1 + f->beside) ||
-                is_second_best(g, f))
+            if (!is_read(g, s, f, turn))
                 continue;
             named = named && !named->first ? named : f;
-            if (read_one(g, s, f, err) < 0)
+            if (read_one(g, s, f, turn == 1 ? many : NULL, err) < 0)
                 return err->code;
         }
     s->what = named && s->kind->whats ? s->kind->whats[what_of(named)] : s->what;

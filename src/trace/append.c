@@ -13,9 +13,9 @@
 struct append {
     struct lpo_trace *t;
     const struct lpo_trace *from;
-    uint32_t *names;                  /* per name of `from` */
-    uint32_t *found[LPO_ROW_ARRAYS];  /* per row of `from`: of arrays that keep a row once */
-    uint64_t first[LPO_ROW_ARRAYS];   /* of the others: where those of `from` begin */
+    uint32_t *names;                 /* per name of `from` */
+    uint32_t *found[LPO_ROW_ARRAYS]; /* per row of `from`: of arrays that keep a row once */
+    uint64_t first[LPO_ROW_ARRAYS];  /* of the others: where those of `from` begin */
     int64_t shift_ns;
     uint32_t graphs;
 };
@@ -31,8 +31,8 @@ static void copy_names(struct append *a)
 
     a->names = lpo_xcalloc(count + 1, sizeof *a->names);
     for (uint32_t i = 0; i < count; i++)
-        a->names[i] = lpo_trace_namen(a->t, lpo_trace_text(a->from, i),
-                                      lpo_trace_text_len(a->from, i));
+        a->names[i] =
+            lpo_trace_namen(a->t, lpo_trace_text(a->from, i), lpo_trace_text_len(a->from, i));
 }
 
 /* --- what is kept once ---------------------------------------------------------------------- */
@@ -82,8 +82,7 @@ static uint32_t find_domain(struct append *a, size_t i)
 {
     uint32_t name = a->from->domains.at[i];
 
-    return lpo_trace_domain(a->t, lpo_trace_text(a->from, name),
-                            lpo_trace_text_len(a->from, name));
+    return lpo_trace_domain(a->t, lpo_trace_text(a->from, name), lpo_trace_text_len(a->from, name));
 }
 
 static uint32_t find_shape(struct append *a, size_t i)
@@ -192,7 +191,7 @@ static void copy_rows(struct append *a, enum lpo_row_array array)
     a->first[array] = to->len;
     if (!from->len)
         return;
-    rows = lpo_row_vec_grow(to, from->len, k->row_bytes);
+    rows = lpo_trace_rows_grow(to, from->len, k->row_bytes);
     memcpy(rows, from->at, from->len * k->row_bytes);
     for (size_t f = 0; f < k->nfields; f++) {
         const struct lpo_row_field *field = &k->fields[f];
@@ -203,7 +202,7 @@ static void copy_rows(struct append *a, enum lpo_row_array array)
         for (size_t i = 0; i < from->len; i++) {
             char *row = rows + i * k->row_bytes;
 
-            lpo_row_set(row, field, 0, value_of(a, field, lpo_row_get(row, field, 0)));
+            lpo_trace_row_set(row, field, 0, value_of(a, field, lpo_trace_row_get(row, field, 0)));
         }
     }
 }
@@ -226,10 +225,10 @@ static void copy_series(struct append *a)
 {
     for (size_t i = 0; i < a->from->series.len; i++) {
         const struct lpo_series *s = &a->from->series.at[i];
-        uint32_t row = lpo_trace_series(
-            a->t, (enum lpo_series_kind)s->kind, lpo_trace_text(a->from, s->name),
-            s->unit == LPO_NONE ? NULL : lpo_trace_text(a->from, s->unit),
-            (uint16_t)a->found[LPO_ROWS_DEVICES][s->device]);
+        uint32_t row =
+            lpo_trace_series(a->t, (enum lpo_series_kind)s->kind, lpo_trace_text(a->from, s->name),
+                             s->unit == LPO_NONE ? NULL : lpo_trace_text(a->from, s->unit),
+                             (uint16_t)a->found[LPO_ROWS_DEVICES][s->device]);
 
         for (size_t p = 0; row != LPO_NONE && p < s->points.len; p++)
             lpo_trace_series_add(&a->t->series.at[row], s->points.at[p].ns + a->shift_ns,

@@ -5,6 +5,7 @@
 
 #include "trace/duplicates.h"
 #include "trace/readers.h"
+#include "trace/rows.h"
 #include "trace/times.h"
 #include "trace/trace.h"
 #include "trace/xla_names.h"
@@ -74,6 +75,21 @@ int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err
         rc = lpo_trace_times_check(into, &mark, err);
     if (rc < 0)
         lpo_ctx(err, "cannot read '%s' as %s", path, r->name);
+    else if (into->sources > 1)
+        lpo_trace_duplicates_note(into, path);
+    return rc;
+}
+
+int lpo_trace_append_file(struct lpo_trace *into, const struct lpo_trace *from, const char *path,
+                          struct lpo_err *err)
+{
+    int rc;
+
+    if (into->sources++ == 1)
+        lpo_trace_duplicates_note(into, path); /* only remembers the first file */
+    rc = lpo_trace_append(into, from, err);
+    if (rc < 0)
+        lpo_ctx(err, "cannot read '%s'", path);
     else if (into->sources > 1)
         lpo_trace_duplicates_note(into, path);
     return rc;

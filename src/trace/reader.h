@@ -31,3 +31,6 @@ int lpo_trace_reader_find(const char *path, const struct lpo_reader **out, struc
  * programs: whoever has ncu can convert a report with `ncu --import FILE --page raw --csv
  * --print-units base` and read that. */
 int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err);
+/* The same of a file that was read into a trace of its own. */
+int lpo_trace_append_file(struct lpo_trace *into, const struct lpo_trace *from, const char *path,
+                          struct lpo_err *err);

@@ -7,21 +7,25 @@
 
 /* One line of a field: what it is, its name, and for a row the array that it is of. */
 #define FIELD(field, kind, of)                                                                     \
-    { offsetof(OF, field), sizeof(((OF *)0)->field), kind, of, 1 }
-#define NUMBER(field)        FIELD(field, LPO_FIELD_NUMBER, 0)
-#define ONE_OF(field, most)  FIELD(field, LPO_FIELD_NUMBER, (most) + 1)
-#define FLAG(field)          ONE_OF(field, 1)
-#define MOMENT(field)        FIELD(field, LPO_FIELD_MOMENT, 0)
-#define END(field)           FIELD(field, LPO_FIELD_END, 0)
-#define NAME(field)          FIELD(field, LPO_FIELD_NAME, 0)
-#define NAME_IF(field)       FIELD(field, LPO_FIELD_NAME_IF, 0)
-#define GRAPH(field)         FIELD(field, LPO_FIELD_GRAPH, 0)
-#define ROW(field, of)       FIELD(field, LPO_FIELD_ROW, LPO_ROWS_##of)
-#define ROW_IF(field, of)    FIELD(field, LPO_FIELD_ROW_IF, LPO_ROWS_##of)
-#define ROW_PLUS(field, of)  FIELD(field, LPO_FIELD_ROW_PLUS, LPO_ROWS_##of)
+    {                                                                                              \
+        offsetof(OF, field), sizeof(((OF *)0)->field), kind, of, 1                                 \
+    }
+#define NUMBER(field)       FIELD(field, LPO_FIELD_NUMBER, 0)
+#define ONE_OF(field, most) FIELD(field, LPO_FIELD_NUMBER, (most) + 1)
+#define FLAG(field)         ONE_OF(field, 1)
+#define MOMENT(field)       FIELD(field, LPO_FIELD_MOMENT, 0)
+#define END(field)          FIELD(field, LPO_FIELD_END, 0)
+#define NAME(field)         FIELD(field, LPO_FIELD_NAME, 0)
+#define NAME_IF(field)      FIELD(field, LPO_FIELD_NAME_IF, 0)
+#define GRAPH(field)        FIELD(field, LPO_FIELD_GRAPH, 0)
+#define ROW(field, of)      FIELD(field, LPO_FIELD_ROW, LPO_ROWS_##of)
+#define ROW_IF(field, of)   FIELD(field, LPO_FIELD_ROW_IF, LPO_ROWS_##of)
+#define ROW_PLUS(field, of) FIELD(field, LPO_FIELD_ROW_PLUS, LPO_ROWS_##of)
 #define NUMBERS(field)                                                                             \
-    { offsetof(OF, field), sizeof(((OF *)0)->field[0]), LPO_FIELD_NUMBER, 0,                        \
-      sizeof(((OF *)0)->field) / sizeof(((OF *)0)->field[0]) }
+    {                                                                                              \
+        offsetof(OF, field), sizeof(((OF *)0)->field[0]), LPO_FIELD_NUMBER, 0,                     \
+            sizeof(((OF *)0)->field) / sizeof(((OF *)0)->field[0])                                 \
+    }
 
 /* clang-format off */
 #define OF struct lpo_process
@@ -315,7 +319,7 @@ const struct lpo_row_kind lpo_row_kinds[LPO_ROW_ARRAYS] = {
 };
 /* clang-format on */
 
-char *lpo_row_vec_grow(struct lpo_row_vec *v, size_t more, size_t row_bytes)
+char *lpo_trace_rows_grow(struct lpo_row_vec *v, size_t more, size_t row_bytes)
 {
     size_t cap = v->cap ? v->cap : 8;
     char *at;
@@ -331,7 +335,7 @@ char *lpo_row_vec_grow(struct lpo_row_vec *v, size_t more, size_t row_bytes)
     return at;
 }
 
-uint64_t lpo_row_get(const char *row, const struct lpo_row_field *f, unsigned i)
+uint64_t lpo_trace_row_get(const char *row, const struct lpo_row_field *f, unsigned i)
 {
     const char *at = row + f->at + (size_t)i * f->size;
     uint64_t eight;
@@ -353,7 +357,7 @@ uint64_t lpo_row_get(const char *row, const struct lpo_row_field *f, unsigned i)
     }
 }
 
-void lpo_row_set(char *row, const struct lpo_row_field *f, unsigned i, uint64_t value)
+void lpo_trace_row_set(char *row, const struct lpo_row_field *f, unsigned i, uint64_t value)
 {
     char *at = row + f->at + (size_t)i * f->size;
     uint32_t four = (uint32_t)value;

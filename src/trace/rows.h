@@ -95,11 +95,11 @@ static inline struct lpo_row_vec *lpo_row_vec_of(const struct lpo_trace *t, enum
 }
 
 /* Room for `more` rows behind those there are, all zero; they count. Returns the first of them. */
-char *lpo_row_vec_grow(struct lpo_row_vec *v, size_t more, size_t row_bytes);
+char *lpo_trace_rows_grow(struct lpo_row_vec *v, size_t more, size_t row_bytes);
 
 /* A field of a row, and its value of one to eight bytes. */
-uint64_t lpo_row_get(const char *row, const struct lpo_row_field *f, unsigned i);
-void lpo_row_set(char *row, const struct lpo_row_field *f, unsigned i, uint64_t value);
+uint64_t lpo_trace_row_get(const char *row, const struct lpo_row_field *f, unsigned i);
+void lpo_trace_row_set(char *row, const struct lpo_row_field *f, unsigned i, uint64_t value);
 /* Appends the rows of `from`, a trace of its own, as if its file had been read into `t`: names,
  * processes and what else is kept once are found again, moments are moved to the clock of `t`.
  * Where the file says no rank, file_rank of `t` counts. */

@@ -35,9 +35,9 @@ static size_t room_for(size_t len)
     return len + len / 8 + 4096;
 }
 
-/* Raw deflate has no header and no checksum, which is what "deflate-raw" means to a browser; `gzip`:
- * with both, as a file. The library that reads .gz writes this too: one more to load would cost
- * every start of the program. 0: it did not fit. */
+/* Raw deflate has no header and no checksum, which is what "deflate-raw" means to a browser;
+ * `gzip`: with both, as a file. The library that reads .gz writes this too: one more to load would
+ * cost every start of the program. 0: it did not fit. */
 #ifdef LPO_HAVE_ISAL
 static size_t compress_bytes(const char *bytes, size_t len, bool gzip, unsigned char *out,
                              size_t room)

@@ -105,7 +105,7 @@ static void read_facts(struct digest_bytes *b, struct lpo_trace *t)
             const struct lpo_row_field f = { (uint16_t)digest_facts[i].at, digest_facts[i].size,
                                              LPO_FIELD_NUMBER, 0, 1 };
 
-            lpo_row_set((char *)t, &f, 0, (uint64_t)value);
+            lpo_trace_row_set((char *)t, &f, 0, (uint64_t)value);
         }
     }
     t->has_ranges = (*(const unsigned char *)&t->has_ranges & 1) != 0;
@@ -135,9 +135,9 @@ static void read_column(struct digest_bytes *b, const struct lpo_row_kind *k,
         char *row = rows + i * k->row_bytes;
 
         if (!same)
-            value = (relative ? lpo_row_get(row, &k->fields[0], 0) : value) +
+            value = (relative ? lpo_trace_row_get(row, &k->fields[0], 0) : value) +
                     (uint64_t)take_signed(b);
-        lpo_row_set(row, f, at, value);
+        lpo_trace_row_set(row, f, at, value);
     }
 }
 
@@ -178,8 +178,8 @@ static bool is_field_good(const struct lpo_trace *t, enum lpo_row_array array,
     bool good = true;
 
     for (size_t i = 0; i < v->len && good; i++)
-        good = is_good(t, array, f, lpo_row_get(v->at + i * lpo_row_kinds[array].row_bytes, f, 0),
-                       i);
+        good = is_good(t, array, f,
+                       lpo_trace_row_get(v->at + i * lpo_row_kinds[array].row_bytes, f, 0), i);
     return good;
 }
 
@@ -187,7 +187,7 @@ static void read_rows(struct digest_bytes *b, struct lpo_trace *t, enum lpo_row_
 {
     const struct lpo_row_kind *k = &lpo_row_kinds[array];
     size_t count = take_count(b);
-    char *rows = count ? lpo_row_vec_grow(lpo_row_vec_of(t, array), count, k->row_bytes) : NULL;
+    char *rows = count ? lpo_trace_rows_grow(lpo_row_vec_of(t, array), count, k->row_bytes) : NULL;
 
     for (size_t f = 0; f < k->nfields && count && !b->bad; f++) {
         for (unsigned i = 0; i < k->fields[f].count; i++)

@@ -7,7 +7,10 @@
 #include "util/pack.h"
 #include "util/str.h"
 
-#define FACT(member) { offsetof(struct lpo_trace, member), sizeof(((struct lpo_trace *)0)->member) }
+#define FACT(member)                                                                               \
+    {                                                                                              \
+        offsetof(struct lpo_trace, member), sizeof(((struct lpo_trace *)0)->member)                \
+    }
 
 /* New ones are added at the end, and DIGEST_VERSION stays. */
 const struct digest_fact digest_facts[DIGEST_FACTS] = {
@@ -44,7 +47,7 @@ static void add_facts(const struct lpo_trace *t, struct lpo_str *to)
         const struct lpo_row_field f = { (uint16_t)digest_facts[i].at, digest_facts[i].size,
                                          LPO_FIELD_NUMBER, 0, 1 };
 
-        lpo_pack_add_signed(to, (int64_t)lpo_row_get((const char *)t, &f, 0));
+        lpo_pack_add_signed(to, (int64_t)lpo_trace_row_get((const char *)t, &f, 0));
     }
 }
 
@@ -60,17 +63,17 @@ static void add_names(const struct lpo_trace *t, struct lpo_str *to)
 static void add_column(const struct lpo_row_vec *v, const struct lpo_row_kind *k,
                        const struct lpo_row_field *f, unsigned at, struct lpo_str *to)
 {
-    uint64_t first = lpo_row_get(v->at, f, at), before = 0;
+    uint64_t first = lpo_trace_row_get(v->at, f, at), before = 0;
     bool relative = f->kind == LPO_FIELD_END, same = !relative;
 
     for (size_t i = 1; same && i < v->len; i++)
-        same = lpo_row_get(v->at + i * k->row_bytes, f, at) == first;
+        same = lpo_trace_row_get(v->at + i * k->row_bytes, f, at) == first;
     lpo_str_addc(to, same ? DIGEST_SAME : DIGEST_DELTAS);
     for (size_t i = 0; i < (same ? 1 : v->len); i++) {
         const char *row = v->at + i * k->row_bytes;
-        uint64_t value = lpo_row_get(row, f, at);
+        uint64_t value = lpo_trace_row_get(row, f, at);
 
-        before = relative ? lpo_row_get(row, &k->fields[0], 0) : before;
+        before = relative ? lpo_trace_row_get(row, &k->fields[0], 0) : before;
         lpo_pack_add_signed(to, (int64_t)(value - before));
         before = value;
     }
