@@ -298,12 +298,18 @@ static bool sniff_flight(const char *path, const unsigned char *head, size_t len
 {
     static const char *const words[] = { "pg_config", "pg_status", "collective_seq_id",
                                          "p2p_seq_id" };
+    /* the profiler writes the groups of its job into its trace, too */
+    static const char *const traces[] = { "\"distributedInfo\"", "\"schemaVersion\"",
+                                          "\"traceEvents\"" };
 
     (void)path;
     /* the profiler's traces have pg_config, too, in their distributedInfo */
     if (!lpo_snapshot_is_plain(head, len) || memmem(head, len, "\"schemaVersion\"", 15) ||
         memmem(head, len, "\"traceEvents\"", 13) || memmem(head, len, "\"distributedInfo\"", 17))
         return false;
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
+        if (memmem(head, len, traces[i], strlen(traces[i])))
+            return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (memmem(head, len, words[i], strlen(words[i])))
             return true;
