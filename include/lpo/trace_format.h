@@ -33,6 +33,8 @@
  * CUPTI gives them; note LPOT_NOTE_CLOCK_STEP says when the two came apart. */
 #pragma once
 
+#include <stdint.h>
+
 #define LPOT_MAGIC          "LPOTRACE"
 #define LPOT_MAJOR          1
 #define LPOT_MINOR          3
@@ -41,6 +43,44 @@
 #define LPOT_HEADER_BYTES   40
 #define LPOT_PAYLOAD_MAX    (16u << 20)
 #define LPOT_SUFFIX         ".lpot"
+
+/* The tail of a process, beside its file while it lives: FILE.tail. It is mapped by the process, so
+ * what stands there outlives _exit(), a crash and SIGKILL: the events and definitions that are not
+ * in a block of the file yet. A process that ends in the ordinary way removes it; of any other,
+ * lpo appends what is left as blocks of the file and removes it (`lpo run`), or a reader takes it
+ * as the blocks that follow the last of the file.
+ *
+ *     tail = struct lpot_tail_head, zeros up to LPOT_TAIL_HEAD_BYTES, definitions (`defs_room`
+ *            bytes), slots of `slot_bytes`: struct lpot_tail_slot, then the events of one thread
+ *
+ * A slot's events from `flushed` to `committed` are the next THREAD block of its stream, with the
+ * slot's sequence number. Where the file has a block of that number, the process ended between
+ * writing it and saying so: the events begin behind that block's payload. */
+#define LPOT_TAIL_SUFFIX     ".tail"
+#define LPOT_TAIL_MAGIC      "LPOTTAIL"
+#define LPOT_TAIL_HEAD_BYTES 4096
+#define LPOT_TAIL_SLOTS_MAX  64
+#define LPOT_TAIL_DEFS_LOST  0xffffffffu /* more definitions than there was room for */
+
+struct lpot_tail_head {
+    char magic[8];
+    uint16_t major, minor;
+    uint32_t pid;
+    uint64_t defs_room, slot_bytes;
+    uint64_t start_ticks, start_steady_ns; /* a pair of the clocks, of this process or of the one
+                                              that it was forked from */
+    uint64_t defs;       /* sequence number of the next DEFS block << 32 | its bytes so far */
+    uint64_t totals[32]; /* by enum lpot_counter */
+};
+
+struct lpot_tail_slot {
+    uint32_t committed;   /* bytes of events */
+    uint32_t stream;      /* thread number; 0: not in use */
+    uint64_t at_in_file;  /* sequence number of the next block << 32 | flushed */
+    uint64_t ticks;       /* of the last event */
+    uint32_t fresh;       /* 1: that block is a THREAD_FRESH one */
+    uint32_t reserved[9]; /* 64 bytes in all */
+};
 
 enum lpot_block {
     LPOT_FACTS = 1,  /* (text key, text value)*: "pid", "clock", "device.0.name" … */
@@ -193,4 +233,5 @@ enum lpot_counter {
     LPOT_COUNT_UNRECORDED_LAUNCHES = 18, /* kernels launched outside windows, where counted */
     LPOT_COUNT_CHOSEN_LAUNCHES = 19,     /* of those, in calls of the chosen range */
     LPOT_COUNT_CHOSEN_GRAPHS = 20,       /* CUDA graphs launched outside windows in such calls */
+    LPOT_COUNT_FINISHED = 21, /* 1: what the process had not written was taken from its tail */
 };

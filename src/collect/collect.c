@@ -188,6 +188,7 @@ static bool open_file(struct lpoc *c, pid_t forked_from)
     c->defs.inherited = forked_from ? c->defs.used : 0;
     c->defs.sequence = 0;
     write_first_blocks(c, forked_from);
+    lpoc_tail_open(c, forked_from != 0);
     return true;
 }
 
@@ -223,6 +224,8 @@ bool lpoc_ready(struct lpoc *c)
     if (state == LPOC_ON)
         lpoc_control_start(c, !fresh);
     lpoc_unlock(&c->lock);
+    if (state == LPOC_ON && !fresh)
+        lpoc_write_defs(c); /* its parent's names, which it may use at once */
     return state == LPOC_ON;
 }
 
@@ -370,6 +373,8 @@ int lpoc_write_defs(struct lpoc *c)
         c->defs.sequence++;
         c->defs.written += len;
     }
+    if (!len)
+        lpoc_defs_filed(&c->defs);
     lpoc_unlock(&c->lock);
     return len ? -1 : 0;
 }
@@ -476,6 +481,11 @@ void lpoc_finish(struct lpoc *c, bool exits)
     if (had_troubles(c))
         write_last_words(c); /* with the losses of this moment */
     write_totals(c, exits);
+    if (exits) {
+        lpoc_lock(&c->lock);
+        lpoc_tail_remove(c);
+        lpoc_unlock(&c->lock);
+    }
     lpoc_tls.busy = busy;
     lpoc_unguard();
 }
@@ -487,6 +497,7 @@ void lpoc_forked(struct lpoc *c, bool inside)
     if (c->state != LPOC_ON && c->state != LPOC_FORKED)
         return;
     lpoc_file_forked(&c->file);
+    lpoc_tail_forked(c);
     memset(c->counters, 0, sizeof c->counters);
     c->sampler_stop = NULL;
     c->orphans = 0;

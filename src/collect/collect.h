@@ -17,8 +17,10 @@
 #include "collect/inside/inside.h"
 #include "collect/knobs.h"
 #include "collect/ring.h"
+#include "collect/tail.h"
 #include "collect/window.h"
 #include "lpo/launchers.h"
+#include "lpo/trace_format.h"
 
 enum { LPOC_COUNTERS = 32 };
 
@@ -40,6 +42,7 @@ struct lpoc {
     struct lpo_rank rank; /* of the job that the process belongs to, where it does */
     struct lpoc_clock clock;
     struct lpoc_file file;
+    struct lpoc_tail tail;
     struct lpoc_defs defs;
     struct lpoc_thread *threads; /* all ever made; only grows; atomic head */
     uint32_t nthreads;
@@ -97,7 +100,10 @@ static inline uint32_t lpoc_next(uint32_t *sequence)
     return __atomic_fetch_add(sequence, 1, __ATOMIC_RELAXED);
 }
 
+/* In the tail too, for who writes the totals of a process that could not. */
 static inline void lpoc_count(struct lpoc *c, unsigned counter, uint64_t n)
 {
     __atomic_fetch_add(&c->counters[counter], n, __ATOMIC_RELAXED);
+    if (c->tail.head && lpoc_file_is_ours(&c->file))
+        __atomic_fetch_add(&c->tail.head->totals[counter], n, __ATOMIC_RELAXED);
 }

@@ -88,11 +88,41 @@ static bool is_full(const struct lpoc_defs *d, size_t len, bool vital)
     return d->count >= most || d->used + len + 1 + LPOC_VARINT_MAX > bytes;
 }
 
+/* The log from `from` on, before anybody can use what it defines. */
+static void keep_pending(struct lpoc_defs *d, size_t from)
+{
+    struct lpoc_pending *p = &d->pending;
+    uint64_t state = p->state && *p->mark ? *p->state : LPOT_TAIL_DEFS_LOST;
+    uint32_t used = (uint32_t)state;
+
+    if (used == LPOT_TAIL_DEFS_LOST)
+        return;
+    if (d->used - from > p->room - used) {
+        state |= LPOT_TAIL_DEFS_LOST;
+    } else {
+        memcpy(p->at + used, d->log + from, d->used - from);
+        state += d->used - from;
+    }
+    __atomic_store_n(p->state, state, __ATOMIC_RELEASE);
+}
+
+bool lpoc_defs_are_many(const struct lpoc_defs *d)
+{
+    return d->pending.state && (uint32_t)*d->pending.state > d->pending.room / 2;
+}
+
+void lpoc_defs_filed(struct lpoc_defs *d)
+{
+    if (d->pending.state && *d->pending.mark)
+        __atomic_store_n(d->pending.state, (uint64_t)d->sequence << 32, __ATOMIC_RELEASE);
+}
+
 uint32_t lpoc_defs_string(struct lpoc_defs *d, const char *text, size_t len, uint64_t hash,
                           bool vital)
 {
     uint32_t *slot = slot_of(d, text, len, hash), known = *slot;
     uint8_t *p = d->log + d->used;
+    size_t from = d->used;
 
     if (known)
         return known;
@@ -106,6 +136,7 @@ uint32_t lpoc_defs_string(struct lpoc_defs *d, const char *text, size_t len, uin
         (struct lpoc_string){ .at = (uint32_t)(p - d->log), .len = (uint32_t)len };
     p = lpoc_put_bytes(p, text, len);
     d->used = (size_t)(p - d->log);
+    keep_pending(d, from);
     __atomic_store_n(slot, d->count, __ATOMIC_RELEASE);
     return d->count++;
 }
@@ -137,6 +168,7 @@ bool lpoc_defs_add(struct lpoc_defs *d, unsigned tag, const uint64_t *numbers, u
 bool lpoc_defs_put(struct lpoc_defs *d, unsigned tag, const void *body, size_t len)
 {
     uint8_t *p = d->log + d->used;
+    size_t from = d->used;
 
     if (d->used + len + 1 + LPOC_VARINT_MAX > d->cap)
         return false;
@@ -144,6 +176,7 @@ bool lpoc_defs_put(struct lpoc_defs *d, unsigned tag, const void *body, size_t l
     p = lpoc_put_v(p, len);
     p = lpoc_put_bytes(p, body, len);
     d->used = (size_t)(p - d->log);
+    keep_pending(d, from);
     return true;
 }
 

@@ -23,6 +23,14 @@ struct lpoc_string {
     uint32_t len;
 };
 
+/* What is in no block yet, where it outlives the process (tail.h). */
+struct lpoc_pending {
+    uint64_t *state; /* lpot_tail_head.defs; NULL: there is none */
+    uint8_t *at;
+    uint32_t room;
+    const uint32_t *mark; /* lpoc_file.mark: a copy of the process keeps its hands off */
+};
+
 struct lpoc_defs {
     uint8_t *log;
     size_t used, cap;
@@ -35,6 +43,7 @@ struct lpoc_defs {
     uint32_t table_cap;
     uint32_t *domains; /* string ids; [0] is the default domain */
     uint32_t ndomains;
+    struct lpoc_pending pending;
     bool full; /* atomic: a name did not fit once, so no new one is tried */
 };
 
@@ -61,6 +70,11 @@ void *lpoc_defs_string_handle(const struct lpoc_defs *d, uint32_t id);
 uint32_t lpoc_defs_string_of(const struct lpoc_defs *d, const void *handle); /* 0: not ours */
 void *lpoc_defs_domain_handle(const struct lpoc_defs *d, uint32_t id);
 uint32_t lpoc_defs_domain_of(const struct lpoc_defs *d, const void *handle); /* 0: default */
+
+/* So much is in no block that one should be written soon. */
+bool lpoc_defs_are_many(const struct lpoc_defs *d);
+/* All is in blocks, up to and without the one of this number. */
+void lpoc_defs_filed(struct lpoc_defs *d);
 
 /* The next piece of the log that is not in the file yet, ending between two definitions and at
  * most `most` bytes long; 0 when all is written. */

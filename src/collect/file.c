@@ -69,8 +69,7 @@ static int open_fresh(struct lpoc_file *f, const struct lpoc_place *place)
     return -EEXIST;
 }
 
-/* Programs expect the lowest numbers to be theirs. */
-static int move_up(int fd)
+int lpoc_file_move_up(int fd)
 {
     int high = fcntl(fd, F_DUPFD_CLOEXEC, FD_LEAST);
 
@@ -168,7 +167,7 @@ int lpoc_file_open(struct lpoc_file *f, const struct lpoc_place *place, uint64_t
     fd = open_fresh(f, place);
     if (fd < 0)
         return -fd;
-    fd = move_up(fd);
+    fd = lpoc_file_move_up(fd);
     if (fstat(fd, &st) < 0)
         failure = errno;
     else
@@ -202,7 +201,7 @@ static int fd_of(struct lpoc_file *f)
         close(again);
         again = -1;
     }
-    f->fd = again >= 0 ? move_up(again) : -1;
+    f->fd = again >= 0 ? lpoc_file_move_up(again) : -1;
     return f->fd;
 }
 

@@ -70,6 +70,8 @@ struct lpoc_place {
  * that is there is ever opened. The preamble is written. 0, or an errno; then the descriptor of the
  * parent of a fork, if there was one, is still open. */
 int lpoc_file_open(struct lpoc_file *f, const struct lpoc_place *place, uint64_t limit_bytes);
+/* The same descriptor under a high number: programs expect the lowest ones to be theirs. */
+int lpoc_file_move_up(int fd);
 /* In a child of fork: nothing is written to the parent's file any more, but it stays open until
  * the child has its own. */
 void lpoc_file_forked(struct lpoc_file *f);

@@ -14,6 +14,8 @@ struct lpoc_name lpoc_name_miss(struct lpoc_thread *t, const char *text, size_t 
         lpoc_lock(&c->lock);
         id = lpoc_defs_string(&c->defs, text, len, hash, false);
         lpoc_unlock(&c->lock);
+        if (lpoc_defs_are_many(&c->defs))
+            lpoc_write_defs(c);
     }
     /* a program that makes up names without end: they go into the events, and nothing is lost */
     if (id == LPOC_NAME_FULL) {

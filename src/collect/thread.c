@@ -2,7 +2,9 @@
 #include "collect/thread.h"
 
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,6 +24,49 @@ enum {
 enum { FREE = 0, TAKEN = 1, RESERVED = 2 };
 
 __thread struct lpoc_tls lpoc_tls;
+
+/* The buffer of `t` from here on. It is empty. */
+static void use_buffer(struct lpoc_thread *t, struct lpot_tail_slot *slot, size_t bytes)
+{
+    t->at = (uint8_t *)(slot + 1);
+    t->room = (uint32_t)(bytes - sizeof *slot - LPOC_EVENT_MAX);
+}
+
+static void use_own_buffer(struct lpoc_thread *t)
+{
+    use_buffer(t, t->own, (size_t)lpoc_get()->knobs.buffer_kb << 10);
+}
+
+/* In a copy of the process these pages are empty: it has the buffer there no more. */
+static bool wipe_in_copies(struct lpoc_thread *t)
+{
+    return sysconf(_SC_PAGESIZE) == LPOC_PAGE &&
+           madvise(t, offsetof(struct lpoc_thread, counter), MADV_WIPEONFORK) == 0;
+}
+
+/* In the tail, where there is room. Under the lock. */
+static void choose_buffer(struct lpoc *c, struct lpoc_thread *t)
+{
+    size_t bytes = c->tail.head ? (size_t)c->tail.head->slot_bytes : 0;
+
+    if (!t->shared && wipe_in_copies(t))
+        t->shared = lpoc_tail_slot(c, &bytes);
+    if (t->shared)
+        use_buffer(t, t->shared, bytes);
+    else
+        use_own_buffer(t);
+}
+
+/* What somebody else must know to go on where `t` is. The caller holds `writing`, or nobody else
+ * knows of it. */
+static void publish(struct lpoc_thread *t)
+{
+    struct lpot_tail_slot *slot = lpoc_slot(t);
+
+    slot->stream = t->number;
+    slot->fresh = t->fresh;
+    __atomic_store_n(&slot->at_in_file, (uint64_t)t->sequence << 32 | t->flushed, __ATOMIC_RELEASE);
+}
 
 static uint64_t period(const struct lpoc *c)
 {
@@ -43,15 +88,15 @@ static struct lpoc_thread *take_place(struct lpoc *c)
     t = lpoc_map(sizeof *t);
     if (!t)
         return NULL;
-    t->at = lpoc_map(buffer);
+    t->own = lpoc_map(buffer);
     t->stacks = lpoc_map(stacks);
-    if (!t->at || !t->stacks) {
-        lpoc_unmap(t->at, buffer);
+    if (!t->own || !t->stacks) {
+        lpoc_unmap(t->own, buffer);
         lpoc_unmap(t->stacks, stacks);
         lpoc_unmap(t, sizeof *t);
         return NULL;
     }
-    t->room = (uint32_t)(buffer - LPOC_EVENT_MAX);
+    use_own_buffer(t);
     pthread_mutex_init(&t->writing, NULL);
     t->taken = RESERVED;
     t->next = c->threads;
@@ -78,12 +123,13 @@ static void introduce(struct lpoc *c, struct lpoc_thread *t)
     lpoc_defs_add(&c->defs, LPOT_DEF_THREAD, def, 3);
 }
 
+/* First what is committed: to who finishes the trace the buffer is empty from there on. */
 static void empty_events(struct lpoc_thread *t)
 {
+    __atomic_store_n(&lpoc_slot(t)->committed, 0, __ATOMIC_RELEASE);
     t->used = t->flushed = 0;
     t->filed = 0;
     __atomic_store_n(&t->events, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&t->committed, 0, __ATOMIC_RELEASE);
 }
 
 static void empty_calls(struct lpoc_thread *t)
@@ -98,12 +144,18 @@ static void start_over(struct lpoc_thread *t)
     empty_calls(t);
 }
 
+static void forget_base(struct lpoc_thread *t)
+{
+    t->last = t->coming = (struct lpoc_base){ 0 };
+    lpoc_slot(t)->ticks = t->coming_ticks = 0;
+}
+
 static void reset_stream(struct lpoc_thread *t)
 {
     start_over(t);
     t->calls.domain = 0;
     t->calls.queries.count = 0;
-    t->last = t->coming = (struct lpoc_base){ 0 };
+    forget_base(t);
 }
 
 static void clear_stacks(struct lpoc_thread *t, uint32_t domains)
@@ -116,6 +168,9 @@ static void clear_stacks(struct lpoc_thread *t, uint32_t domains)
 static void move_in(struct lpoc *c, struct lpoc_thread *t)
 {
     lpoc_lock(&t->writing);
+    lpoc_lock(&c->lock);
+    choose_buffer(c, t);
+    lpoc_unlock(&c->lock);
     reset_stream(t);
     t->owner = c;
     t->counter = c->clock.counter;
@@ -133,6 +188,7 @@ static void move_in(struct lpoc *c, struct lpoc_thread *t)
         lpoc_stack_grow(&t->stacks[0]); /* now: the first range may be in a sandbox */
     introduce(c, t);
     lpoc_unlock(&c->lock);
+    publish(t);
     lpoc_unlock(&t->writing);
     t->write_at_ticks = lpoc_thread_ticks(t) + period(c);
     __atomic_store_n(&t->taken, TAKEN, __ATOMIC_RELEASE);
@@ -171,10 +227,10 @@ static int interrupted_call_is_gone(const struct lpoc_thread *t, uintptr_t here)
     if (here + SIGNAL_FRAME_LEAST > tls->busy && sigaltstack(NULL, &alt) == 0 &&
         !(alt.ss_flags & SS_ONSTACK))
         return 1;
-    if (tls->turned_away_at != t->committed || tls->turned_away_ticks != t->coming.ticks)
+    if (tls->turned_away_at != lpoc_slot(t)->committed || tls->turned_away_ticks != t->coming_ticks)
         tls->turned_away = 0; /* the interrupted call has gone on since the last time */
-    tls->turned_away_at = t->committed;
-    tls->turned_away_ticks = t->coming.ticks;
+    tls->turned_away_at = lpoc_slot(t)->committed;
+    tls->turned_away_ticks = t->coming_ticks;
     return ++tls->turned_away > TURNED_AWAY_MOST ? 2 : 0;
 }
 
@@ -183,6 +239,8 @@ struct lpoc_thread *lpoc_enter_slowly(uintptr_t here)
     struct lpoc_thread *t = lpoc_tls.self;
     int gone;
 
+    if (t && !t->at)
+        use_own_buffer(t);
     if (!lpoc_tls.busy) {
         t = lpoc_thread_make();
     } else {
@@ -214,6 +272,7 @@ static int write_block(struct lpoc_thread *t, uint32_t end)
     t->sequence++;
     t->flushed = end;
     t->filed = events;
+    publish(t);
     return 0;
 }
 
@@ -238,8 +297,8 @@ static void push_inherited(struct lpoc_thread *t, uint64_t now)
         for (uint32_t i = 0; i < open && t->used <= t->room; i++) {
             uint8_t *p = t->at + t->used;
             *p++ = (uint8_t)(LPOT_EV_PUSH | LPOT_EV_INHERITED | (d ? LPOT_EV_DOMAIN : 0));
-            p = lpoc_put_v(p, now - t->last.ticks);
-            t->coming.ticks = now;
+            p = lpoc_put_v(p, now - lpoc_slot(t)->ticks);
+            t->coming_ticks = now;
             if (d)
                 p = lpoc_put_v(p, d);
             p = lpoc_put_v(p, i < s->cap ? s->names[i] : 0);
@@ -254,10 +313,11 @@ static void push_inherited(struct lpoc_thread *t, uint64_t now)
  * pop of one, which is open still. */
 static void begin_fresh(struct lpoc_thread *t, uint64_t now)
 {
-    t->last = t->coming = (struct lpoc_base){ 0 };
+    forget_base(t);
     t->fresh = true;
     t->hole = false;
     t->inherited = t->windowed ? t->domains : t->owner->defs.ndomains;
+    publish(t);
     push_inherited(t, now);
     t->filed = t->events; /* they were counted where they began */
 }
@@ -267,7 +327,7 @@ static void begin_fresh(struct lpoc_thread *t, uint64_t now)
 static bool write_all(struct lpoc_thread *t, bool wait)
 {
     const struct lpoc_file *file = &t->owner->file;
-    bool filed = write_block(t, t->committed) == 0, called = lpoc_calls_write(t) == 0;
+    bool filed = write_block(t, lpoc_slot(t)->committed) == 0, called = lpoc_calls_write(t) == 0;
     bool keep_events = wait && !filed && t->used + KEPT_ROOM <= t->room;
     bool keep_calls = wait && !called && t->calls.committed < LPOC_CALLS;
 
@@ -278,6 +338,7 @@ static bool write_all(struct lpoc_thread *t, bool wait)
     if (filed) {
         empty_events(t);
         t->fresh = false;
+        publish(t);
     }
     if (called)
         empty_calls(t);
@@ -319,10 +380,13 @@ static struct lpoc_thread *move_stream(struct lpoc_thread *t)
     stacks = to->stacks;
     to->stacks = t->stacks;
     t->stacks = stacks;
+    choose_buffer(c, to);
     start_over(to);
     to->owner = c;
     to->last = t->last;
     to->coming = t->coming;
+    to->coming_ticks = t->coming_ticks;
+    lpoc_slot(to)->ticks = lpoc_slot(t)->ticks;
     to->counter = t->counter;
     to->forked = t->forked;
     to->eager = t->eager;
@@ -340,6 +404,8 @@ static struct lpoc_thread *move_stream(struct lpoc_thread *t)
     to->calls.queries.count = 0;
     to->number = t->number;
     to->tid = t->tid;
+    lpoc_slot(t)->stream = 0;
+    publish(to);
     to->replaced = t->replaced + 1;
     __atomic_store_n(&t->taken, RESERVED, __ATOMIC_RELEASE);
     __atomic_store_n(&to->taken, TAKEN, __ATOMIC_RELEASE);
@@ -354,11 +420,13 @@ struct lpoc_thread *lpoc_thread_recover(struct lpoc_thread *t, bool alive)
     struct lpoc_thread *to = t;
 
     lpoc_lock(&t->writing);
-    if (t->used != t->committed) { /* committed, and interrupted before the rest was stored */
+    if (t->used != lpoc_slot(t)->committed) { /* interrupted before the rest was stored */
         t->last = t->coming;
-        t->used = t->committed;
+        lpoc_slot(t)->ticks = t->coming_ticks;
+        t->used = lpoc_slot(t)->committed;
     } else {
         t->coming = t->last;
+        t->coming_ticks = lpoc_slot(t)->ticks;
     }
     if (alive) {
         write_all(t, false);
@@ -382,12 +450,17 @@ void lpoc_thread_write(struct lpoc_thread *t, uint64_t now)
     struct lpoc *c = t->owner;
 
     lpoc_guard();
+    if (!t->at)
+        use_own_buffer(t); /* a copy that libc did not see: nothing of it comes into a file */
     /* Not by the collector's state: the child's first call may have been one that attaches. */
     if (t->forked && lpoc_ready(c)) {
         t->forked = false;
         lpoc_lock(&c->lock);
+        choose_buffer(c, t);
+        t->eager = !t->shared;
         introduce(c, t);
         lpoc_unlock(&c->lock);
+        publish(t);
         push_inherited(t, now);
     } else {
         write_and_go_on(t, now);
@@ -411,7 +484,7 @@ void lpoc_thread_write_committed(struct lpoc_thread *t, bool last)
     if (__atomic_load_n(&t->taken, __ATOMIC_ACQUIRE) != TAKEN)
         return;
     lpoc_lock(&t->writing);
-    if (write_block(t, __atomic_load_n(&t->committed, __ATOMIC_ACQUIRE)) < 0 && last)
+    if (write_block(t, __atomic_load_n(&lpoc_slot(t)->committed, __ATOMIC_ACQUIRE)) < 0 && last)
         lose_events(t);
     if (lpoc_calls_write(t) < 0 && last)
         lpoc_calls_lose(t);
@@ -446,11 +519,20 @@ void lpoc_thread_end(void *thread)
     lpoc_unguard();
 }
 
+/* In a child of fork. The pages that were emptied are filled again, and the tail is its parent's.
+ */
+static void leave_parent(struct lpoc_thread *t)
+{
+    pthread_mutex_init(&t->writing, NULL);
+    t->shared = NULL;
+    use_own_buffer(t);
+}
+
 void lpoc_thread_survive(struct lpoc_thread *t, bool inside)
 {
     struct lpoc_thread *to = NULL;
 
-    pthread_mutex_init(&t->writing, NULL);
+    leave_parent(t);
     reset_stream(t);
     /* The interrupted call goes on in the child too, but its event is the parent's. */
     if (inside && (to = move_stream(t)))
@@ -465,7 +547,7 @@ void lpoc_thread_survive(struct lpoc_thread *t, bool inside)
 
 void lpoc_thread_vanish(struct lpoc_thread *t)
 {
-    pthread_mutex_init(&t->writing, NULL);
+    leave_parent(t);
     reset_stream(t);
     __atomic_store_n(&t->taken, FREE, __ATOMIC_RELEASE);
 }

@@ -10,6 +10,10 @@
  * is full its events are lost and counted, and the stream goes on in a block that stands for
  * itself, as where only the last seconds are kept (ring.h).
  *
+ * The buffer lies in the process's tail where it can (tail.h), so that _exit(), SIGKILL or a crash
+ * lose nothing that was committed. In a copy of the process that must not write there: the kernel
+ * empties the first pages of this struct in it, and the next event finds no buffer.
+ *
  * Signal handlers. A call that interrupts the collector in its own thread finds `busy` set, is
  * counted and not recorded. A handler may also leave by siglongjmp(), and then the interrupted
  * call never ends: `busy` holds its stack address, by which a later call sees that it is gone
@@ -30,6 +34,7 @@
 enum {
     LPOC_CACHE = 256,    /* names that a thread finds without the shared table */
     LPOC_EVENT_MAX = 96, /* bytes of the largest event, less a name written in place */
+    LPOC_PAGE = 4096,    /* on machines with larger ones no buffer is in a tail */
 };
 
 /* Names up to 16 bytes are compared by their two words; longer ones by hash, then bytes. */
@@ -46,31 +51,35 @@ struct lpoc_stack {
     uint32_t *names;
 };
 
-/* What the next event is written relative to. */
+/* What the next event is written relative to, beside the ticks in lpot_tail_slot. */
 struct lpoc_base {
-    uint64_t ticks, node, original;
+    uint64_t node, original;
     uint32_t corr;
 };
 
 struct lpoc_thread {
-    uint8_t *at;
+    uint8_t *at;                   /* behind its struct lpot_tail_slot; NULL: none yet */
     uint32_t used, room;           /* an event may start while used <= room */
-    uint32_t committed;            /* atomic: what another thread may write */
-    uint32_t replaced;             /* how often lpoc_thread_recover() took another place */
     uint64_t write_at_ticks;       /* the buffer is too old from here on */
     struct lpoc_base last, coming; /* of the last event; and of the one that is being written */
-    uint64_t events;               /* since the buffer was last empty */
-    uint64_t filed;                /* of those, in the file, or there a second time */
-    bool counter;                  /* which clock */
-    bool forked;                   /* child of fork: not in its file yet */
-    bool fresh;                    /* the buffer stands for itself: ring.h */
-    bool hole;                     /* events before the next one are lost */
-    bool windowed;                 /* windows are recorded: the rest of the run is not */
-    bool quiet;                    /* some open range is not in the file: it began outside */
-    bool eager;                    /* child of fork: these seldom end in the ordinary way */
-    uint32_t domains;              /* that had ranges; counted where windows are recorded */
-    struct lpoc_stack *stacks;     /* by domain */
+    uint64_t coming_ticks;
+    uint64_t events; /* since the buffer was last empty */
+    uint64_t filed;  /* of those, in the file, or there a second time */
     struct lpoc_known known[LPOC_CACHE];
+
+    /* From here on a copy of the process has what its parent had. */
+    _Alignas(LPOC_PAGE) bool counter; /* which clock */
+    bool forked;                      /* child of fork: not in its file yet */
+    bool fresh;                       /* the buffer stands for itself: ring.h */
+    bool hole;                        /* events before the next one are lost */
+    bool windowed;                    /* windows are recorded: the rest of the run is not */
+    bool quiet;                       /* some open range is not in the file: it began outside */
+    bool eager;       /* child of fork, without a tail: these seldom end in the ordinary way */
+    uint32_t domains; /* that had ranges; counted where windows are recorded */
+    struct lpoc_stack *stacks;     /* by domain */
+    struct lpot_tail_slot *shared; /* its buffer in the tail; NULL: there is none */
+    struct lpot_tail_slot *own;    /* and in private memory: never in use beside the other */
+    uint32_t replaced;             /* how often lpoc_thread_recover() took another place */
     struct lpoc_calls calls;
     struct {
         bool open, recorded;
@@ -154,6 +163,12 @@ static inline void lpoc_leave(void)
     lpoc_tls.busy = 0;
 }
 
+/* The head of the buffer that is in use. */
+static inline struct lpot_tail_slot *lpoc_slot(const struct lpoc_thread *t)
+{
+    return (struct lpot_tail_slot *)(void *)t->at - 1;
+}
+
 static inline uint64_t lpoc_thread_ticks(const struct lpoc_thread *t)
 {
     return lpoc_ticks(t->counter);
@@ -162,16 +177,18 @@ static inline uint64_t lpoc_thread_ticks(const struct lpoc_thread *t)
 /* Begins an event; `extra` bytes may follow beside LPOC_EVENT_MAX. End it with lpoc_commit(). */
 static inline uint8_t *lpoc_event(struct lpoc_thread *t, unsigned tag, uint64_t now, size_t extra)
 {
+    struct lpot_tail_slot *slot;
     uint8_t *p;
 
     if (LPOC_RARE(t->used + extra > t->room || now >= t->write_at_ticks))
         lpoc_thread_write(t, now);
-    if (LPOC_RARE(now < t->last.ticks))
-        now = t->last.ticks; /* two cores may disagree by a few ticks */
+    slot = lpoc_slot(t);
+    if (LPOC_RARE(now < slot->ticks))
+        now = slot->ticks; /* two cores may disagree by a few ticks */
     p = t->at + t->used;
     *p++ = (uint8_t)tag;
-    p = lpoc_put_v(p, now - t->last.ticks);
-    t->coming.ticks = now;
+    p = lpoc_put_v(p, now - slot->ticks);
+    t->coming_ticks = now;
     return p;
 }
 
@@ -179,15 +196,17 @@ static inline uint8_t *lpoc_event(struct lpoc_thread *t, unsigned tag, uint64_t 
  * shows an event that was committed but whose base was not stored yet. */
 static inline void lpoc_commit_base(struct lpoc_thread *t, const uint8_t *end, bool ids)
 {
+    struct lpot_tail_slot *slot = lpoc_slot(t);
     size_t used = (size_t)(end - t->at);
 
+    if (LPOC_RARE(!t->at))
+        return; /* a raw clone made a copy of the process in the middle of this event */
     __atomic_store_n(&t->events, t->events + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&t->committed, (uint32_t)used, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->committed, (uint32_t)used, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (ids)
         t->last = t->coming;
-    else
-        t->last.ticks = t->coming.ticks;
+    slot->ticks = t->coming_ticks;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     t->used = (uint32_t)used;
 }

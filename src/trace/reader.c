@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "trace/duplicates.h"
+#include "trace/native/tail.h"
 #include "trace/readers.h"
 #include "trace/rows.h"
 #include "trace/times.h"
@@ -93,4 +94,9 @@ int lpo_trace_append_file(struct lpo_trace *into, const struct lpo_trace *from, 
     else if (into->sources > 1)
         lpo_trace_duplicates_note(into, path);
     return rc;
+}
+
+void lpo_trace_finish(const char *dir)
+{
+    lpo_native_tails_finish(dir);
 }

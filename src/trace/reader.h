@@ -34,3 +34,7 @@ int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err
 /* The same of a file that was read into a trace of its own. */
 int lpo_trace_append_file(struct lpo_trace *into, const struct lpo_trace *from, const char *path,
                           struct lpo_err *err);
+
+/* The programs that wrote into `dir` have ended: what the collector of one that was killed, say,
+ * had not written is appended to its trace. Reading needs no such step. */
+void lpo_trace_finish(const char *dir);

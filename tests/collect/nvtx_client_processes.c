@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +40,82 @@ static int forks(void)
     if (fork() == 0)
         _exit(0); /* a child that records nothing leaves no file */
     wait(NULL);
+    return 0;
+}
+
+/* Workers that are done before any flush would come, with names that only they have. */
+static int bursts(void)
+{
+    nvtx_lite_push("epoch");
+    nvtx_lite_pop();
+    for (int i = 0; i < 3; i++) {
+        pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            for (int n = 0; n < 4000; n++) {
+                char name[32];
+
+                snprintf(name, sizeof name, "sample %d", n & 1023);
+                nvtx_lite_push("load");
+                nvtx_lite_push(name);
+                nvtx_lite_pop();
+                nvtx_lite_pop();
+            }
+            _exit(0);
+        }
+        CHECK(wait_for(pid) == 0);
+    }
+    return 0;
+}
+
+/* Threads that are killed in the middle of it. How many ranges each had ended is printed: all of
+ * them, and at most the one that followed, are in the trace. */
+enum { BUSY = 4 };
+
+static struct busy {
+    uint64_t ended;
+    uint64_t apart[15];
+} * busy;
+
+static void *count_ranges(void *arg)
+{
+    struct busy *b = arg;
+    char name[32];
+
+    for (uint64_t n = 0;; n++) {
+        snprintf(name, sizeof name, "thread %d", (int)(b - busy));
+        nvtx_lite_push(name);
+        if (n % 64 == 0) {
+            snprintf(name, sizeof name, "%d.%d", (int)(b - busy), (int)(n / 64 % 8192));
+            nvtx_lite_push(name);
+            nvtx_lite_pop();
+        }
+        nvtx_lite_pop();
+        __atomic_store_n(&b->ended, n + 1, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+static int killed_busy(void)
+{
+    pthread_t t[BUSY];
+    pid_t pid;
+
+    busy = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(busy != MAP_FAILED);
+    nvtx_lite_push("parent");
+    nvtx_lite_pop();
+    pid = fork();
+    if (pid == 0) {
+        for (int i = 0; i < BUSY; i++)
+            CHECK(pthread_create(&t[i], NULL, count_ranges, &busy[i]) == 0);
+        pause();
+    }
+    nap_ms(50 + (getpid() & 31));
+    kill(pid, SIGKILL);
+    wait_for(pid);
+    for (int i = 0; i < BUSY; i++)
+        printf("%llu ", (unsigned long long)busy[i].ended);
     return 0;
 }
 
@@ -216,9 +293,8 @@ static int exit_code(void)
 }
 
 const struct scenario process_scenarios[] = {
-    { "prefork", prefork },     { "forks", forks },
-    { "execs", execs },         { "fork_storm", fork_storm },
-    { "exit_busy", exit_busy }, { "killed", killed },
-    { "aborted", aborted },     { "exits_now", exits_now },
-    { "exit_code", exit_code }, { NULL, NULL },
+    { "prefork", prefork },         { "forks", forks },         { "bursts", bursts },
+    { "killed_busy", killed_busy }, { "execs", execs },         { "fork_storm", fork_storm },
+    { "exit_busy", exit_busy },     { "killed", killed },       { "aborted", aborted },
+    { "exits_now", exits_now },     { "exit_code", exit_code }, { NULL, NULL },
 };

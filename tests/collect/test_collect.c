@@ -17,11 +17,6 @@
     "      attn x3\n"                                                                              \
     "      mlp x3\n"
 
-#define NO_TOTALS_OF(n)                                                                            \
-    "note " n " processes have no closing totals in their trace (killed, ended by _exit or exec, " \
-    "or still running): what they did last may be missing\n"
-#define NO_TOTALS NO_TOTALS_OF("1")
-
 static const struct row {
     const char *name, *scenario;
     const char *env[4];
@@ -97,7 +92,8 @@ static const struct row {
       "  epoch x1\n"
       "thread main x3\n"
       "  epoch x1 (1 open)\n"
-      "    load x1\n" NO_TOTALS_OF("3") },
+      "    load x1\n" },
+    { "workers that are done at once", "bursts", { 0 }, 0, 0, 4, NULL },
     { "exec in a child and in place", "execs", { 0 }, 0, 0, 3, NULL },
     { "fork while other threads record", "fork_storm", { 0 }, 0, 0, 51, NULL },
     { "kill -9 keeps what was written",
@@ -107,7 +103,8 @@ static const struct row {
       SIGKILL,
       1,
       "thread main\n"
-      "  kept x1\n" NO_TOTALS },
+      "  kept x1\n"
+      "  kept too x1\n" },
     { "abort keeps what was written",
       "aborted",
       { 0 },
@@ -115,7 +112,8 @@ static const struct row {
       SIGABRT,
       1,
       "thread main\n"
-      "  kept x1\n" NO_TOTALS },
+      "  kept x1\n"
+      "  kept too x1\n" },
     { "_exit keeps what was written",
       "exits_now",
       { 0 },
@@ -123,7 +121,8 @@ static const struct row {
       0,
       1,
       "thread main\n"
-      "  kept x1\n" NO_TOTALS },
+      "  kept x1\n"
+      "  kept too x1\n" },
     { "the exit code is the program's",
       "exit_code",
       { 0 },
@@ -317,6 +316,53 @@ static void check_execs(void **state)
     traced_free(&t);
 }
 
+static void check_bursts(void **state)
+{
+    struct traced t;
+    LPO_STR text = { 0 };
+
+    (void)state;
+    run_row(row_named("bursts", NULL), &t, &text);
+    assert_int_equal(visits(t.trace, "load"), 12000);
+    assert_int_equal(visits(t.trace, "sample 1023"), 9);
+    assert_int_equal(visits(t.trace, "sample 0"), 12);
+    assert_int_equal(t.trace->notes.len, 0);
+    traced_free(&t);
+}
+
+/* By SIGKILL at any moment: of each thread at most the range that it was in is missing. */
+static void check_killed_busy(void **state)
+{
+    static const char *const argv[] = { "nvtx_client", "killed_busy", NULL };
+    static const char *const often[] = { "LPO_COLLECT_FLUSH_MS=1", "LPO_COLLECT_BUFFER_KB=16",
+                                         NULL };
+
+    (void)state;
+    for (int round = 0; round < 10; round++) {
+        struct traced t;
+        const char *at;
+        char *end;
+
+        traced_run(argv, round & 1 ? often : NULL, &t);
+        assert_int_equal(t.files, 2);
+        at = t.output;
+        for (int i = 0; i < 4; i++, at = end) {
+            unsigned long long ended = strtoull(at, &end, 10);
+            char name[16];
+            uint64_t there;
+
+            assert_true(end > at);
+            snprintf(name, sizeof name, "thread %d", i);
+            there = visits(t.trace, name);
+            assert_true(there >= ended && there <= ended + 2);
+        }
+        assert_int_equal(note_count(t.trace, "damaged"), 0);
+        assert_int_equal(note_count(t.trace, "no open range"), 0);
+        assert_int_equal(note_count(t.trace, "whole block"), 0);
+        traced_free(&t);
+    }
+}
+
 static void check_fork_storm(void **state)
 {
     struct traced t;
@@ -498,6 +544,8 @@ int main(void)
     UNIT_TEST(&u, check_marks_and_numbers);
     UNIT_TEST(&u, check_region_numbers);
     UNIT_TEST(&u, check_execs);
+    UNIT_TEST(&u, check_bursts);
+    UNIT_TEST(&u, check_killed_busy);
     UNIT_TEST(&u, check_fork_storm);
     UNIT_TEST(&u, check_signals);
     UNIT_TEST(&u, check_long_names);

@@ -40,7 +40,7 @@ static void take_files(const char *dir, struct traced *out)
             names[count++] = strdup(e->d_name);
     closedir(d);
     qsort(names, count, sizeof *names, by_name);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) { /* a trace before its tail, which is read with it */
         char path[PATH_ROOM];
         struct lpo_err err = { 0 };
         struct stat st = { 0 };

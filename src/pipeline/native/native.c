@@ -16,6 +16,7 @@
 #include "run/ranks.h"
 #include "run/secrets/secrets.h"
 #include "rundir/rundir.h"
+#include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -204,6 +205,7 @@ static int native_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size
     const struct lpo_analysis *a;
     int rc = lpo_pipeline_stage_judge(&steps->at[i], r, err);
 
+    lpo_trace_finish(ctx->dir);
     run->refused = lpo_pipeline_native_refusals_note(run->refusals, ctx);
     a = rc < 0 ? lpo_analysis_run_stage(ctx->analysis, ctx->stage->name) : NULL;
     if (a) /* a job fails when one of its ranks does: the others are there */

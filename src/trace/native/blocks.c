@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "lpo/trace_format.h"
+#include "trace/native/tail.h"
 #include "util/arena.h"
 #include "util/crc32c.h"
 #include "util/err.h"
 #include "util/stale.h"
+#include "util/str.h"
 
 struct lpo_native_blocks {
     int fd;     /* -1: from memory */
@@ -23,6 +25,8 @@ struct lpo_native_blocks {
     uint8_t *payload;
     size_t cap;
     uint64_t ignored;
+    struct lpo_str tail; /* follows the first `tail_at` bytes: what its process had not written */
+    uint64_t tail_at;
 };
 
 /* The name leads to the file where the descriptor does not any more. */
@@ -40,19 +44,25 @@ static bool open_again(struct lpo_native_blocks *b, int error, unsigned *tries)
     return true;
 }
 
+static bool copy_of(const void *bytes, size_t have, uint64_t at, void *out, size_t len)
+{
+    if (at > have || have - at < len)
+        return false;
+    if (len)
+        memcpy(out, (const uint8_t *)bytes + at, len);
+    return true;
+}
+
 /* Exactly `len` bytes at `at`, or false; what the disk refused is kept in b->error. */
 static bool bytes_at(struct lpo_native_blocks *b, uint64_t at, void *out, size_t len)
 {
     unsigned tries = 0;
     size_t got = 0;
 
-    if (b->fd < 0) {
-        if (at > b->len || b->len - at < len)
-            return false;
-        if (len)
-            memcpy(out, b->bytes + at, len);
-        return true;
-    }
+    if (b->fd < 0)
+        return copy_of(b->bytes, b->len, at, out, len);
+    if (b->tail.len && at >= b->tail_at)
+        return copy_of(b->tail.at, b->tail.len, at - b->tail_at, out, len);
     while (got < len) {
         ssize_t n = pread(b->fd, (uint8_t *)out + got, len - got, (off_t)(at + got));
         if (n < 0 && (errno == EINTR || open_again(b, errno, &tries)))
@@ -119,14 +129,17 @@ int lpo_native_blocks_as(const struct lpo_native_format *format, int fd, const v
 int lpo_native_blocks_open(const char *path, struct lpo_native_blocks **out, struct lpo_err *err)
 {
     unsigned tries = 0;
-    int fd;
+    int fd, rc;
 
     do /* a FIFO would wait */
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     while (fd < 0 && lpo_stale_retry(errno, &tries));
     if (fd < 0)
         return lpo_fail_errno(err, "cannot open '%s'", path);
-    return begin(&trace_format, fd, path, NULL, 0, out, err);
+    rc = begin(&trace_format, fd, path, NULL, 0, out, err);
+    if (rc == 0 && !lpo_native_tail_read(fd, path, &(*out)->tail, &(*out)->tail_at))
+        lpo_str_free(&(*out)->tail);
+    return rc;
 }
 
 int lpo_native_blocks_over(const void *bytes, size_t len, struct lpo_native_blocks **out,
@@ -141,6 +154,7 @@ void lpo_native_blocks_destroy(struct lpo_native_blocks *b)
         return;
     if (b->fd >= 0)
         close(b->fd);
+    lpo_str_free(&b->tail);
     free(b->payload);
     free(b->path);
     free(b);
@@ -161,6 +175,8 @@ static uint64_t bytes_left(struct lpo_native_blocks *b)
 
     if (b->fd < 0)
         return b->len - b->at;
+    if (b->tail.len)
+        return b->tail_at + b->tail.len - b->at;
     end = lseek(b->fd, 0, SEEK_END);
     return end < 0 || (uint64_t)end < b->at ? 0 : (uint64_t)end - b->at;
 }

@@ -304,14 +304,18 @@ static const struct {
 
 void lpo_native_take_footer(struct native *n, struct lpo_cursor c)
 {
-    n->footers++;
+    uint64_t finished = 0;
+
     while (!c.bad && c.at < c.end) {
         uint64_t counter = lpo_native_get_v(&c), value = lpo_native_get_v(&c);
         /* Totals only grow. The latest footer need not be the last: on a full disk it is written
          * into space at the start of the file. */
         if (!c.bad && counter < NATIVE_TOTALS && value > n->totals[counter])
             n->totals[counter] = value;
+        finished |= counter == LPOT_COUNT_FINISHED;
     }
+    n->footers += !finished;
+    n->finished |= finished;
 }
 
 void lpo_native_note_totals(struct native *n)

@@ -125,7 +125,8 @@ static void sum_gpu_ops(struct native *n, struct lpo_native_blocks *blocks)
     lpo_native_gpu_sums_close(n);
 }
 
-/* One note for all files of a trace: worker processes often end by _exit(). */
+/* One note for all files of a trace: worker processes often end by _exit(). Where somebody else
+ * wrote the last of its ranges, only records of the GPU may be missing. */
 static void note_missing_footer(struct lpo_trace *t)
 {
     uint32_t text =
@@ -200,7 +201,7 @@ static void add_notes(struct native *n, uint64_t ignored)
             (i < DAMAGE ? lpo_trace_note_damage : lpo_trace_note)(n->trace, notes[i].count, "%s",
                                                                   notes[i].text);
     lpo_native_note_totals(n);
-    if (!n->footers)
+    if (!n->footers && (!n->finished || n->gpu_bytes))
         note_missing_footer(n->trace);
 }
 

@@ -178,7 +178,8 @@ struct native {
     /* for notes */
     uint64_t stray_pops, stray_ends, unclosed, unlaunched, damaged;
     uint64_t unlaid, unseen_shares, stale_nodes;
-    uint64_t footers;
+    uint64_t footers;               /* that the process wrote */
+    uint64_t finished;              /* 1: somebody else wrote the last of its ranges */
     uint64_t totals[NATIVE_TOTALS]; /* of the latest footer, by enum lpot_counter */
     uint32_t command;               /* name id or LPO_NONE */
     bool has_windows, counts_launches, ring;
