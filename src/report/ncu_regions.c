@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/counters/by_kernel.h"
 #include "hydra/compose.h"
 #include "region/scope.h"
 #include "region/select.h"
@@ -23,7 +24,8 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-enum { MOST_FOLDERS = 500 };
+enum { MOST_FOLDERS = 500, MOST_OTHERS = 40 };
+enum { WIDTH = 160 }; /* of the pages: their tables are of numbers */
 
 /* Where the counters are: laid over another trace, else in ncu's own. */
 static const struct lpo_source *counters(const struct lpo_rundir *d)
@@ -33,10 +35,11 @@ static const struct lpo_source *counters(const struct lpo_rundir *d)
 }
 
 static const struct lpo_column metric_columns[] = {
-    { "metric", "Metric", LPO_CELL_TEXT, NULL },
+    { "metric", "Metric", LPO_CELL_TEXT, NULL, 0, 60 },
     { "value", "Value", LPO_CELL_MEASURE, NULL },
     { "unit", "Unit", LPO_CELL_TEXT, NULL },
     { "how", "Combined by", LPO_CELL_TEXT, NULL },
+    { "name", "Collected as", LPO_CELL_TEXT, NULL, 0, 60 }, /* where ncu shows it by a label */
 };
 
 /* Facts of the device and of the launch are the same everywhere and no measure of a region; the
@@ -52,22 +55,25 @@ static bool is_fact(const char *metric)
     return false;
 }
 
-/* Metrics of the trace in the order of the tables: those that the config asks for, as it lists
- * them, then the others that are no facts. */
-struct metric_order {
-    uint32_t *at;
-    size_t len;
+/* Which metrics of the trace are in which table: those that the config asks for by name, in its
+ * order; sections as ncu shows them; the others, which are no facts. */
+struct shown_metric {
+    uint32_t metric;
+    const struct lpo_metric_label *label; /* NULL: by its own name */
 };
 
-static struct metric_order order_metrics(const struct lpo_rundir *d, const struct lpo_trace *t)
-{
-    const struct lpo_rundir_kind *kind = lpo_rundir_kind_with(d, LPO_ROLE_COUNTERS);
-    struct lpo_settings_words asked = { 0 };
-    struct metric_order order = { lpo_arena_array(d->arena, t->metrics.len, sizeof *order.at), 0 };
-    bool *used = lpo_arena_array(d->arena, t->metrics.len, sizeof *used);
+struct metric_order {
+    struct shown_metric *at;
+    size_t len;
+    size_t asked, others; /* the first of the sections, the first of the others */
+};
 
-    memset(used, 0, t->metrics.len * sizeof *used);
-    if (kind && kind->metrics)
+static void add_asked(const struct lpo_rundir *d, const struct lpo_rundir_kind *kind,
+                      const struct lpo_trace *t, bool *used, struct metric_order *order)
+{
+    struct lpo_settings_words asked = { 0 };
+
+    if (kind && kind->metrics && d->config)
         asked = lpo_settings_list(d->arena, d->config, kind->metrics);
     for (size_t i = 0; i < asked.len; i++) {
         uint32_t m = lpo_trace_metric_find(t, asked.at[i]);
@@ -75,42 +81,141 @@ static struct metric_order order_metrics(const struct lpo_rundir *d, const struc
         if (m == LPO_NONE || used[m])
             continue;
         used[m] = true;
-        order.at[order.len++] = m;
+        order->at[order->len++] = (struct shown_metric){ m, NULL };
     }
+}
+
+/* One that the config names; of a set, whose sections nobody lists, one that has most of its
+ * metrics. */
+static bool shows_section(const struct lpo_settings_words *named, const char *section, size_t all,
+                          const struct shown_metric *found, size_t count)
+{
+    bool facts = named->len > 0; /* ncu always collects those of the launch */
+
+    for (size_t i = 0; i < named->len; i++)
+        if (lpo_streq(named->at[i], section))
+            return count > 0;
+    for (size_t i = 0; i < count; i++)
+        facts &= is_fact(found[i].label->metric);
+    return count * 2 >= all && !facts;
+}
+
+static void add_sections(const struct lpo_rundir *d, const struct lpo_rundir_kind *kind,
+                         const struct lpo_trace *t, bool *used, struct metric_order *order)
+{
+    struct lpo_settings_words named = { 0 };
+    size_t count, end;
+    const struct lpo_metric_label *labels = lpo_trace_metric_labels(d->arena, &count);
+
+    if (kind && kind->sections && d->config)
+        named = lpo_settings_list(d->arena, d->config, kind->sections);
+    for (size_t i = 0; i < count; i = end) {
+        size_t first = order->len;
+
+        for (end = i; end < count && strcmp(labels[end].section, labels[i].section) == 0; end++) {
+            uint32_t m = lpo_trace_metric_find(t, labels[end].metric);
+
+            if (m != LPO_NONE)
+                order->at[order->len++] = (struct shown_metric){ m, &labels[end] };
+        }
+        if (!shows_section(&named, labels[i].section, end - i, &order->at[first],
+                           order->len - first))
+            order->len = first;
+        for (size_t k = first; k < order->len; k++)
+            used[order->at[k].metric] = true;
+    }
+}
+
+static struct metric_order order_metrics(const struct lpo_rundir *d, const struct lpo_trace *t)
+{
+    const struct lpo_rundir_kind *kind = lpo_rundir_kind_with(d, LPO_ROLE_COUNTERS);
+    bool *used = lpo_arena_array(d->arena, t->metrics.len, sizeof *used);
+    struct metric_order order = { 0 };
+    size_t labels;
+
+    lpo_trace_metric_labels(d->arena, &labels);
+    order.at = lpo_arena_array(d->arena, 2 * t->metrics.len + labels, sizeof *order.at);
+    memset(used, 0, t->metrics.len * sizeof *used);
+    add_asked(d, kind, t, used, &order);
+    order.asked = order.len;
+    add_sections(d, kind, t, used, &order);
+    order.others = order.len;
     for (uint32_t i = 0; i < t->metrics.len; i++)
         if (!used[i] && !t->metrics.at[i].sampled &&
             !is_fact(lpo_trace_text(t, t->metrics.at[i].name)))
-            order.at[order.len++] = i;
+            order.at[order.len++] = (struct shown_metric){ i, NULL };
     return order;
 }
 
-static void add_metrics(struct lpo_doc *doc, const struct lpo_region_scope *s,
-                        const struct lpo_region_row *row, const struct metric_order *order,
-                        size_t most)
+static const struct lpo_metric_sum *sum_of(const struct lpo_region_scope *s,
+                                           const struct lpo_region_row *row, uint32_t metric)
 {
     const struct lpo_trace *t = s->cells->tree->trace;
-    struct lpo_table *table;
+    const struct lpo_metric_sum *sum =
+        &s->metric_sums.at[(size_t)row->metrics * t->metrics.len + metric];
+
+    return sum->weight == 0 ? NULL : sum;
+}
+
+static void add_metric(struct lpo_table *table, const struct lpo_region_scope *s,
+                       const struct lpo_region_row *row, const struct shown_metric *shown)
+{
+    const struct lpo_trace *t = s->cells->tree->trace;
+    const struct lpo_metric *m = &t->metrics.at[shown->metric];
+    const struct lpo_metric_sum *sum = sum_of(s, row, shown->metric);
+    double v;
+
+    if (!sum)
+        return;
+    v = lpo_region_metric_value(m->combine, sum);
+    lpo_doc_row_text(table, shown->label ? shown->label->label : lpo_trace_text(t, m->name));
+    lpo_doc_row_measure(table, row->estimated ? lpo_measure_estimated(v) : lpo_measure_measured(v));
+    lpo_doc_row_text(table, m->unit == LPO_NONE ? "" : lpo_trace_text(t, m->unit));
+    lpo_doc_row_text(table, lpo_trace_combine_name(m->combine));
+    lpo_doc_row_text(table, shown->label ? lpo_trace_text(t, m->name) : "");
+}
+
+/* A few others are listed; a thousand are for machines. */
+static void add_others(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                       const struct lpo_region_row *row, const struct metric_order *order)
+{
+    struct lpo_table *table = NULL;
     size_t n = 0;
+
+    for (size_t i = order->others; i < order->len; i++)
+        n += sum_of(s, row, order->at[i].metric) != NULL;
+    if (n > MOST_OTHERS && order->others) {
+        lpo_doc_paragraph(doc, "%zu more metrics are in the JSON report and in lpo sql.", n);
+        return;
+    }
+    for (size_t i = order->others; n && i < order->len; i++) {
+        if (!table)
+            table = lpo_doc_table(doc, "metrics", order->others ? "Other metrics" : "Metrics",
+                                  metric_columns, COUNT(metric_columns));
+        add_metric(table, s, row, &order->at[i]);
+    }
+}
+
+static void add_metrics(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                        const struct lpo_region_row *row, const struct metric_order *order)
+{
+    struct lpo_table *table = NULL;
+    const char *section = NULL;
 
     if (row->metrics == LPO_NONE)
         return;
-    table = lpo_doc_table(doc, "metrics", "Metrics", metric_columns, COUNT(metric_columns));
-    for (size_t i = 0; i < order->len; i++) {
-        const struct lpo_metric *m = &t->metrics.at[order->at[i]];
-        const struct lpo_metric_sum *sum =
-            &s->metric_sums.at[(size_t)row->metrics * t->metrics.len + order->at[i]];
-        double v = lpo_region_metric_value(m->combine, sum);
+    for (size_t i = 0; i < order->others; i++) {
+        const struct lpo_metric_label *label = order->at[i].label;
 
-        if (sum->weight == 0 || (most && n++ >= most))
-            continue;
-        lpo_doc_row_text(table, lpo_trace_text(t, m->name));
-        lpo_doc_row_measure(table,
-                            row->estimated ? lpo_measure_estimated(v) : lpo_measure_measured(v));
-        lpo_doc_row_text(table, m->unit == LPO_NONE ? "" : lpo_trace_text(t, m->unit));
-        lpo_doc_row_text(table, lpo_trace_combine_name(m->combine));
+        if (!table || (label && !lpo_streq(section, label->section))) {
+            section = label ? label->section : NULL;
+            table = lpo_doc_table(doc, section ? section : "metrics",
+                                  section ? label->title : "Metrics", metric_columns,
+                                  COUNT(metric_columns));
+        }
+        add_metric(table, s, row, &order->at[i]);
     }
-    if (most && n > most)
-        table->total_rows = n;
+    add_others(doc, s, row, order);
 }
 
 static void add_facts(struct lpo_doc *doc, const struct lpo_region_row *row)
@@ -159,16 +264,11 @@ static struct lpo_measure key_value(const struct lpo_region_scope *s,
 
     for (int i = 0; row->metrics != LPO_NONE && i < 3 && key->names[i]; i++) {
         uint32_t m = lpo_trace_metric_find(t, key->names[i]);
-        const struct lpo_metric_sum *sum;
+        const struct lpo_metric_sum *sum = m == LPO_NONE ? NULL : sum_of(s, row, m);
+        double v = sum ? lpo_region_metric_value(t->metrics.at[m].combine, sum) : 0;
 
-        if (m == LPO_NONE)
-            continue;
-        sum = &s->metric_sums.at[(size_t)row->metrics * t->metrics.len + m];
-        if (sum->weight != 0) {
-            double v = lpo_region_metric_value(t->metrics.at[m].combine, sum);
-
+        if (sum)
             return row->estimated ? lpo_measure_estimated(v) : lpo_measure_measured(v);
-        }
     }
     return lpo_measure_unknown();
 }
@@ -199,6 +299,7 @@ struct lpo_report_ncu {
     const struct lpo_analysis *analysis;
     const struct lpo_region_scope *all;
     struct metric_order order;
+    struct lpo_counters_by_kernel measured;
     struct lpo_region_rows *rows; /* of ncu's raw page; NULL: none */
     bool aggregate;               /* a scope over all processes and devices */
 };
@@ -241,6 +342,10 @@ struct lpo_report_ncu *lpo_report_ncu_create(const struct lpo_rundir *d)
     n->analysis = analysis_of(d, source);
     n->all = lpo_analysis_all(n->analysis);
     n->order = order_metrics(d, n->analysis->trace);
+    n->measured =
+        lpo_counters_by_kernel(d->arena, lpo_rundir_source_with(d, LPO_ROLE_COUNTERS)
+                                             ? lpo_rundir_source_with(d, LPO_ROLE_COUNTERS)->trace
+                                             : n->analysis->trace);
     n->rows = lpo_report_region_rows_create(d);
     n->aggregate = wants_aggregate(d);
     return n;
@@ -259,10 +364,10 @@ size_t lpo_report_ncu_rows(const struct lpo_report_ncu *n)
     return n->all->rows.len < MOST_FOLDERS ? n->all->rows.len : MOST_FOLDERS;
 }
 
-/* `(outside)` has a page only where a kernel is in it. */
+/* `(outside)` is a row of the tables and no region. */
 static bool has_page(const struct lpo_region_row *row)
 {
-    return row->node != LPO_NODE_OUTSIDE || row->all.launches;
+    return row->node != LPO_NODE_OUTSIDE;
 }
 
 static const char *path_of(const struct lpo_report_ncu *n, size_t i)
@@ -294,8 +399,9 @@ static void add_region(struct lpo_doc *doc, const struct lpo_report_ncu *n, size
         return;
     }
     add_facts(doc, row);
-    add_metrics(doc, n->all, row, &n->order, single ? 0 : 40);
-    lpo_report_add_row_kernels(doc, n->all, row, single ? lpo_budget()->listed_kernels : 10);
+    add_metrics(doc, n->all, row, &n->order);
+    lpo_report_add_row_kernels(doc, n->all, row, &n->measured,
+                               single ? lpo_budget()->listed_kernels : 10);
 }
 
 static void add_fingerprint(struct lpo_doc *doc, const struct lpo_rundir *d)
@@ -315,6 +421,7 @@ struct lpo_doc *lpo_report_ncu_region_doc(const struct lpo_report_ncu *n, size_t
         return NULL;
     *folder = folder_of(n, i);
     doc = lpo_doc_create("region", path);
+    doc->width = WIDTH;
     add_region(doc, n, i, 1, true);
     add_fingerprint(doc, n->d);
     lpo_report_put_region(doc->data, n->analysis, i);
@@ -337,30 +444,54 @@ static void put_folders(struct lpo_record *data, const struct lpo_report_ncu *n)
     struct lpo_record *folders = lpo_doc_put_list(data, "folders");
 
     for (size_t i = 0; i < lpo_report_ncu_rows(n); i++) {
-        struct lpo_record *r = lpo_doc_put_record(folders, NULL);
+        struct lpo_record *r;
 
+        if (!has_page(&n->all->rows.at[i]))
+            continue;
+        r = lpo_doc_put_record(folders, NULL);
         lpo_doc_put_text(r, "path", path_of(n, i));
         lpo_doc_put_text(r, "folder", folder_of(n, i));
     }
 }
 
+static bool is_alike(const struct lpo_region_scope *x, const struct lpo_region_scope *y)
+{
+    bool alike = x->rows.len == y->rows.len;
+
+    for (size_t i = 0; alike && i < x->rows.len; i++)
+        alike = x->rows.at[i].node == y->rows.at[i].node &&
+                x->rows.at[i].all.launches == y->rows.at[i].all.launches &&
+                x->rows.at[i].all.ns == y->rows.at[i].all.ns &&
+                x->rows.at[i].visits == y->rows.at[i].visits;
+    return alike;
+}
+
+/* A process or device that has all there is has the table that stands there already. */
 static void add_scopes(struct lpo_doc *doc, const struct lpo_report_ncu *n)
 {
     struct lpo_table_options options = { n->d->fold_over, 400 };
     lpo_scope_ids ids = { 0 };
+    const struct lpo_region_scope *s;
+    bool shown = false, same = false;
 
     lpo_region_scopes_list(n->analysis->cells, &ids);
     for (size_t i = 0; i < ids.len; i++) {
-        const struct lpo_region_scope *s;
         LPO_STR name = { 0 };
 
         if (ids.at[i].kind == LPO_SCOPE_ALL && !n->aggregate)
             continue;
         s = lpo_analysis_scope(n->analysis, ids.at[i]);
+        if (shown && is_alike(n->all, s)) {
+            same = true;
+            continue;
+        }
+        shown = true;
         lpo_region_scope_add_name(n->analysis->trace, ids.at[i], &name);
         lpo_doc_section(doc, "scope", name.at, 2);
         lpo_report_add_regions(doc, s, &options);
     }
+    if (same)
+        lpo_doc_paragraph(doc, "Only one process and one device: same table.");
     lpo_vec_free(&ids);
 }
 
@@ -368,6 +499,7 @@ struct lpo_doc *lpo_report_ncu_doc(const struct lpo_report_ncu *n)
 {
     struct lpo_doc *doc = lpo_doc_create("regions", "Hardware counters by region");
 
+    doc->width = WIDTH;
     add_fingerprint(doc, n->d);
     lpo_doc_section(doc, "scopes", "Regions", 1);
     if (!n->analysis->tree->nodes.len)

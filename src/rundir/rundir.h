@@ -61,6 +61,7 @@ struct lpo_rundir_kind {
     const char *const *selection; /* patterns of its own, by enum lpo_select_list */
     const char *program;          /* the tool that converts what lpo alone cannot read */
     const char *metrics;          /* the metrics asked for: tables have them in this order */
+    const char *sections;         /* the sections of metrics asked for */
     const char *hardware;         /* the entry whose peaks the run is compared with */
     const char *by_region;        /* has it reports by region? NULL: yes */
     const char *aggregate;        /* a scope over all processes in its region reports; NULL: as

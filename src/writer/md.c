@@ -21,7 +21,7 @@ static const struct lpo_writer_room page = { .total = 120, .between = 4, .longes
 /* How the document is written. */
 struct md {
     struct lpo_str *out;
-    const struct lpo_writer_room *room;
+    struct lpo_writer_room room;
     bool is_short;       /* tables are cut, details are left out */
     const char *to_top;  /* from this page to the folder of the report: "" or "../" */
     const char *chapter; /* the page of the chapter at hand */
@@ -118,7 +118,7 @@ static void write_rest(const struct md *w, const struct lpo_table *t,
 static void write_rows(const struct md *w, const struct lpo_table *t)
 {
     size_t rows = lpo_doc_table_rows(t);
-    struct lpo_writer_layout l = lpo_writer_layout(t, rows, w->room);
+    struct lpo_writer_layout l = lpo_writer_layout(t, rows, &w->room);
     struct lpo_table fit;
 
     lpo_writer_fit_names(t, &l, &fit);
@@ -330,9 +330,13 @@ static void write_chapters(struct md *w, const struct lpo_doc *doc, size_t first
 
 static struct md writer_for(const struct lpo_doc *doc, struct lpo_str *out)
 {
-    static const struct lpo_writer_room whole = { .longest = 0 };
+    struct md w = { .out = out, .is_short = doc->is_short, .to_top = "" };
 
-    return (struct md){ out, doc->whole ? &whole : &page, doc->is_short, "", NULL };
+    if (!doc->whole)
+        w.room = page;
+    if (!doc->whole && doc->width > page.total)
+        w.room.total = doc->width;
+    return w;
 }
 
 static void md_write(const struct lpo_doc *doc, struct lpo_str *out)

@@ -245,6 +245,21 @@ class Regions(test_recorded.Recorded):
         self.assertEqual(sorted(text.index(m) for m in asked), [text.index(m) for m in asked])
         self.assertLess(text.index(asked[2]), text.index("fma_loop"))
 
+    def test_sections_stand_as_ncu_shows_them(self) -> None:
+        done = self.replay(*ANY, "pipeline.ncu.regions.enable=true", "pipeline.ncu.regions.include=[A]", "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("ncu/regions/A/report.json"), encoding="utf-8") as f:
+            items = [i for s in json.load(f)["sections"] for i in s["items"]]
+        tables = {i["id"]: i for i in items if "rows" in i}
+        self.assertEqual(list(tables), ["metrics", "SpeedOfLight", "MemoryWorkloadAnalysis", "Occupancy", "WorkloadDistribution", "kernels"])
+        rows = tables["SpeedOfLight"]["rows"]
+        self.assertEqual([r["metric"] for r in rows][:3], ["Compute (SM) Throughput", "Duration", "Memory Throughput"])
+        self.assertEqual(rows[0]["name"], "sm__throughput.avg.pct_of_peak_sustained_elapsed")
+        self.assertTrue({"sm_share", "dram_share", "l2_share", "registers", "waves"} <= set(tables["kernels"]["rows"][0]))
+        text = self.text("ncu/regions/report.md")
+        self.assertEqual(len([line for line in text.splitlines() if line.startswith("| A |")]), 2)  # regions, counters: one process
+        self.assertFalse(os.path.exists(self.path("ncu/regions/outside")) or os.path.exists(self.path("ncu/regions/_outside_")))
+
     def overlaid(self, *words: str) -> None:
         """Region mode after native: the program leaves a trace where the collector would, and counters are laid over it."""
         trace = os.path.join(HERE, "..", "data", "native", "toy.lpot")

@@ -89,6 +89,7 @@ static const struct lpo_rundir_kind results = {
     .selection = selection,
     .program = "pipeline.ncu.program",
     .metrics = "pipeline.ncu.ncu_cli.metrics",
+    .sections = "pipeline.ncu.ncu_cli.sections",
     .by_region = "pipeline.ncu.regions.enable",
     .aggregate = "pipeline.ncu.regions.aggregate",
     .representatives = representatives,

@@ -12,8 +12,8 @@
 #include "trace/trace.h"
 #include "util/budget.h"
 
-enum { KERNELS = 15, RULES = 8 };              /* at least, in a short report */
-enum { REGIONS = 40, KERNELS_OF_REGION = 10 }; /* in kernels.md */
+enum { KERNELS = 15, RULES = 8 };                           /* at least, in a short report */
+enum { REGIONS = 40, KERNELS_OF_REGION = 10, WIDTH = 160 }; /* in kernels.md */
 
 /* What ncu measured in the same run. */
 static const struct lpo_trace *counters_of(const struct lpo_rundir *d)
@@ -79,6 +79,8 @@ struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct 
     struct lpo_doc *doc = lpo_doc_create("kernels", "Kernels");
     const struct lpo_region_scope *all;
 
+    if (counters_of(d)) /* many columns */
+        doc->width = WIDTH;
     if (!s || !s->analysis->cells->cells.len) {
         lpo_doc_paragraph(doc, "No GPU operations were recorded in this run.");
         return doc;
@@ -93,7 +95,7 @@ struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct 
     lpo_report_chapter_fusion(doc, s);
     if (s->analysis->tree->nodes.len) {
         lpo_doc_section(doc, "regions", "Kernels by region", 1);
-        lpo_report_add_region_kernels(doc, all, REGIONS, KERNELS_OF_REGION);
+        lpo_report_add_region_kernels(doc, all, counters_of(d), REGIONS, KERNELS_OF_REGION);
     }
     lpo_report_ncu_rules(doc, d, 1, SIZE_MAX, true);
     return doc;

@@ -187,7 +187,7 @@ struct lpo_doc {
     const char *title;
     bool data_only;    /* its JSON is `data` alone; the sections say the same to people */
     bool whole;        /* nothing is cut for people, neither long names nor wide tables */
-    size_t width;      /* of the terminal that shows it as text; 0: 100 columns */
+    size_t width;      /* in characters; 0: 100 on a terminal, 120 on a page */
     bool bars, colour; /* beside shares; marks for them (writer/writer.h) */
     bool is_short;     /* its Markdown has what matters; the rest is on pages that it links */
     LPO_VEC(struct lpo_section *) sections;

@@ -40,22 +40,26 @@ static const struct lpo_column figure_columns[LPO_KERNEL_FIGURES] = {
 };
 enum { BEFORE_EXTREMES = 4, AFTER_EXTREMES = 6 };
 
-/* What was not collected has no column. */
-static struct lpo_table *measured_table(struct lpo_doc *doc,
-                                        const struct lpo_counters_by_kernel *measured)
+/* What was not collected has no column. `measured` NULL or empty: ncu measured none. */
+static struct lpo_table *kernel_table(struct lpo_doc *doc, const char *id, const char *title,
+                                      const struct lpo_counters_by_kernel *measured)
 {
     struct lpo_column *columns =
         lpo_arena_array(doc->arena, COUNT(kernel_columns) + LPO_KERNEL_FIGURES, sizeof *columns);
     size_t n = 0;
 
+    if (!measured || !measured->len)
+        return lpo_doc_table(doc, id, title, kernel_columns, COUNT(kernel_columns));
     for (size_t i = 0; i < BEFORE_EXTREMES; i++)
         columns[n++] = kernel_columns[i];
     for (int f = 0; f < LPO_KERNEL_FIGURES; f++)
-        if (measured->has[f])
-            columns[n++] = figure_columns[f];
+        if (measured->has[f]) {
+            columns[n] = figure_columns[f];
+            columns[n++].minor *= !doc->width; /* a wide page has all of them */
+        }
     for (size_t i = AFTER_EXTREMES; i < COUNT(kernel_columns); i++)
         columns[n++] = kernel_columns[i];
-    return lpo_doc_table(doc, "kernels", "", columns, n);
+    return lpo_doc_table(doc, id, title, columns, n);
 }
 
 void lpo_report_row_kernel(struct lpo_table *t, const struct lpo_region_cells *cells, uint32_t name)
@@ -70,41 +74,37 @@ void lpo_report_row_kernel(struct lpo_table *t, const struct lpo_region_cells *c
         lpo_doc_row_path(t, shown, whole, 0);
 }
 
-static void add_kernel(struct lpo_table *t, const struct lpo_region_cells *cells, uint32_t name,
-                       const struct lpo_sum *s, int64_t total_ns)
-{
-    uint64_t timed = s->launches - s->unknown;
-
-    lpo_doc_row_count(t, s->launches);
-    lpo_report_row_sum_ns(t, s, s->ns, true);
-    lpo_report_row_sum_share(t, s, total_ns, true);
-    lpo_report_row_sum_ns(t, s, timed ? s->ns / (int64_t)timed : 0, true);
-    lpo_report_row_sum_extreme(t, s, s->min_ns);
-    lpo_report_row_sum_extreme(t, s, s->max_ns);
-    lpo_doc_row_text(t, lpo_region_class_name(lpo_region_cells_class(cells, name)));
-    lpo_report_row_kernel(t, cells, name);
-}
-
-static void add_measured(struct lpo_table *t, const struct lpo_region_cells *cells,
-                         const struct lpo_top_row *row, int64_t total_ns,
-                         const struct lpo_counters_by_kernel *measured)
+static void add_figures(struct lpo_table *t, const struct lpo_region_cells *cells, uint32_t name,
+                        const struct lpo_counters_by_kernel *measured)
 {
     const struct lpo_trace *trace = cells->tree->trace;
-    uint32_t linker = lpo_region_cells_linker(cells, row->name);
+    uint32_t linker = lpo_region_cells_linker(cells, name);
     const struct lpo_kernel_counters *k = lpo_counters_find_kernel(
-        measured, lpo_trace_text(trace, row->name), linker ? lpo_trace_text(trace, linker) : NULL);
-    const struct lpo_sum *s = &row->sum;
-    uint64_t timed = s->launches - s->unknown;
+        measured, lpo_trace_text(trace, name), linker ? lpo_trace_text(trace, linker) : NULL);
 
-    lpo_doc_row_count(t, s->launches);
-    lpo_report_row_sum_ns(t, s, s->ns, true);
-    lpo_report_row_sum_share(t, s, total_ns, true);
-    lpo_report_row_sum_ns(t, s, timed ? s->ns / (int64_t)timed : 0, true);
     for (int f = 0; f < LPO_KERNEL_FIGURES; f++)
         if (measured->has[f])
             lpo_doc_row_measure(t, k ? k->figure[f] : lpo_measure_unknown());
-    lpo_doc_row_text(t, lpo_region_class_name(lpo_region_cells_class(cells, row->name)));
-    lpo_report_row_kernel(t, cells, row->name);
+}
+
+static void add_kernel(struct lpo_table *t, const struct lpo_region_cells *cells, uint32_t name,
+                       const struct lpo_sum *s, int64_t total_ns,
+                       const struct lpo_counters_by_kernel *measured)
+{
+    uint64_t timed = s->launches - s->unknown;
+
+    lpo_doc_row_count(t, s->launches);
+    lpo_report_row_sum_ns(t, s, s->ns, true);
+    lpo_report_row_sum_share(t, s, total_ns, true);
+    lpo_report_row_sum_ns(t, s, timed ? s->ns / (int64_t)timed : 0, true);
+    if (measured && measured->len) {
+        add_figures(t, cells, name, measured);
+    } else {
+        lpo_report_row_sum_extreme(t, s, s->min_ns);
+        lpo_report_row_sum_extreme(t, s, s->max_ns);
+    }
+    lpo_doc_row_text(t, lpo_region_class_name(lpo_region_cells_class(cells, name)));
+    lpo_report_row_kernel(t, cells, name);
 }
 
 struct lpo_table *lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
@@ -112,19 +112,14 @@ struct lpo_table *lpo_report_add_top_kernels(struct lpo_doc *doc, const struct l
 {
     const struct lpo_counters_by_kernel measured =
         lpo_counters_by_kernel(doc->arena, counters ? counters : a->trace);
-    struct lpo_table *t =
-        measured.len ? measured_table(doc, &measured)
-                     : lpo_doc_table(doc, "kernels", "", kernel_columns, COUNT(kernel_columns));
+    struct lpo_table *t = kernel_table(doc, "kernels", "", &measured);
     const lpo_top_rows *rows = lpo_analysis_top(a, LPO_KERNEL);
     int64_t total_ns = 0;
 
     for (size_t i = 0; i < rows->len; i++)
         total_ns += rows->at[i].sum.ns;
     for (size_t i = 0; i < rows->len && (!most || i < most); i++)
-        if (measured.len)
-            add_measured(t, a->cells, &rows->at[i], total_ns, &measured);
-        else
-            add_kernel(t, a->cells, rows->at[i].name, &rows->at[i].sum, total_ns);
+        add_kernel(t, a->cells, rows->at[i].name, &rows->at[i].sum, total_ns, &measured);
     if (lpo_doc_table_rows(t) < rows->len)
         t->total_rows = rows->len;
     return t;
@@ -158,26 +153,29 @@ void lpo_report_add_total(struct lpo_doc *doc, const struct lpo_analysis *a)
     lpo_doc_paragraph(doc, "%s.", text.at);
 }
 
-static void row_kernels(struct lpo_table *t, const struct lpo_region_scope *s,
-                        const struct lpo_region_row *row, size_t most)
+static void add_row_kernels(struct lpo_table *t, const struct lpo_region_scope *s,
+                            const struct lpo_region_row *row, size_t most,
+                            const struct lpo_counters_by_kernel *measured)
 {
     for (uint32_t k = 0; k < row->nkernels && (!most || k < most); k++)
         add_kernel(t, s->cells, s->kernels.at[row->kernels + k].name,
-                   &s->kernels.at[row->kernels + k].all, row->all.ns);
+                   &s->kernels.at[row->kernels + k].all, row->all.ns, measured);
     if (lpo_doc_table_rows(t) < row->nkernels)
         t->total_rows = row->nkernels;
 }
 
 void lpo_report_add_row_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
-                                const struct lpo_region_row *row, size_t most)
+                                const struct lpo_region_row *row,
+                                const struct lpo_counters_by_kernel *measured, size_t most)
 {
-    row_kernels(lpo_doc_table(doc, "kernels", "Kernels", kernel_columns, COUNT(kernel_columns)), s,
-                row, most);
+    add_row_kernels(kernel_table(doc, "kernels", "Kernels", measured), s, row, most, measured);
 }
 
 void lpo_report_add_region_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
-                                   size_t regions, size_t kernels)
+                                   const struct lpo_trace *counters, size_t regions, size_t kernels)
 {
+    const struct lpo_counters_by_kernel measured =
+        lpo_counters_by_kernel(doc->arena, counters ? counters : s->cells->tree->trace);
     size_t done = 0;
 
     for (size_t i = 0; i < s->rows.len && done < regions; i++) {
@@ -187,10 +185,10 @@ void lpo_report_add_region_kernels(struct lpo_doc *doc, const struct lpo_region_
         if (!r->nkernels)
             continue;
         lpo_region_row_add_path(s, r, &path);
-        row_kernels(lpo_doc_table(doc, "region_kernels",
-                                  lpo_arena_name(doc->arena, lpo_str_text(&path), path.len),
-                                  kernel_columns, COUNT(kernel_columns)),
-                    s, r, kernels);
+        add_row_kernels(kernel_table(doc, "region_kernels",
+                                     lpo_arena_name(doc->arena, lpo_str_text(&path), path.len),
+                                     &measured),
+                        s, r, kernels, &measured);
         done++;
     }
 }

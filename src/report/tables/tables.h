@@ -10,6 +10,7 @@
 #include "util/measure.h"
 
 struct lpo_analysis;
+struct lpo_counters_by_kernel;
 struct lpo_doc;
 struct lpo_hardware;
 struct lpo_region_cells;
@@ -96,12 +97,15 @@ void lpo_report_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, s
 void lpo_report_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
                                 const struct lpo_region_scope *s,
                                 const struct lpo_table_options *options);
-/* The most expensive kernels of the most expensive regions. */
+/* The most expensive kernels of the most expensive regions, with what ncu measured of them in the
+ * trace `counters` (NULL: in their own). */
 void lpo_report_add_region_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
-                                   size_t regions, size_t kernels);
+                                   const struct lpo_trace *counters, size_t regions,
+                                   size_t kernels);
 /* The kernels of one region, most expensive first; most = 0: all. */
 void lpo_report_add_row_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
-                                const struct lpo_region_row *row, size_t most);
+                                const struct lpo_region_row *row,
+                                const struct lpo_counters_by_kernel *measured, size_t most);
 /* The `most` most expensive operators. GPU columns are n/a where the trace has no GPU operations at
  * all: a profiler that did not record the GPU does not show that it was idle. */
 struct lpo_table *lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a,

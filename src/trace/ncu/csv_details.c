@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "trace/metric_rules.h"
 #include "trace/ncu/csv_page.h"
 #include "util/map.h"
 
@@ -42,7 +43,7 @@ static void name_metric(struct ncu_page *p, struct ncu_column *c)
     const char *known;
 
     lpo_csv_cell_text(lpo_ncu_csv_cell(p, LPO_NCU_SECTION), &section);
-    known = lpo_ncu_label_metric(lpo_str_text(&section), label);
+    known = lpo_trace_metric_of_label(lpo_str_text(&section), label);
     if (!known && !strstr(label, "__") && section.len) {
         lpo_str_addf(&section, ": %s", label);
         known = lpo_str_text(&section);

@@ -20,9 +20,6 @@ double lpo_ncu_unit_scale(const char *unit, size_t len, char base[LPO_NCU_UNIT])
 /* The base unit of a metric, by its name; "" when the name does not say. Reports hold no units. */
 const char *lpo_ncu_metric_unit(const char *name, char base[LPO_NCU_UNIT]);
 
-/* The metric that a label of the details page stands for, or NULL. */
-const char *lpo_ncu_label_metric(const char *section, const char *label);
-
 /* Metrics that are facts about the launch or the GPU and not about the run. */
 enum lpo_ncu_fact {
     LPO_NCU_NONE, /* an ordinary metric */
