@@ -497,9 +497,20 @@ static int64_t *medians(const struct equal *e)
     return out;
 }
 
-/* The name of a module or range that holds slow ones and no equal one that is not. */
+/* Groups in which there is a slow one. */
+static bool *groups_with_slow(const struct equal *e, const bool *slow)
+{
+    bool *out = lpo_xcalloc(e->count.len + 1, sizeof *out);
+
+    for (uint32_t i = 0; i < e->w->g.ops.len; i++)
+        if (slow[i])
+            out[e->row_of[i]] = true;
+    return out;
+}
+
+/* The name of a module or range that holds slow ones and hardly an equal one that is not. */
 static uint32_t find_member(const struct ladder_work *w, const bool *slow, const struct equal *e,
-                            const int64_t *median, double *share)
+                            const bool *has_slow, double *share)
 {
     struct lpo_map_pair rows = { 0 };
     named_vec names = { 0 };
@@ -511,7 +522,7 @@ static uint32_t find_member(const struct ladder_work *w, const bool *slow, const
         struct lpo_slice open[64];
         size_t n;
 
-        if (e->row_of[i] == LPO_NONE || !median[e->row_of[i]] || k->launch == LPO_NONE)
+        if (e->row_of[i] == LPO_NONE || !has_slow[e->row_of[i]] || k->launch == LPO_NONE)
             continue;
         n = lpo_host_open(w->t, w->t->launches.at[k->launch].thread,
                           w->t->launches.at[k->launch].start_ns, LPO_HOST_MODULE | LPO_HOST_RANGE,
@@ -536,14 +547,12 @@ static uint32_t find_member(const struct ladder_work *w, const bool *slow, const
 }
 
 /* Without names: do they stand in one row of their equals, in each step anew? */
-static bool stand_together(const struct ladder_work *w, const bool *slow, const struct equal *e)
+static bool stand_together(const struct ladder_work *w, const bool *slow, const struct equal *e,
+                           const bool *has_slow)
 {
-    bool *has_slow = lpo_xcalloc(e->count.len + 1, sizeof *has_slow), last = false;
     uint64_t slow_ones = 0, rows = 0, steps = w->out->window.steps;
+    bool last = false;
 
-    for (uint32_t i = 0; i < w->g.ops.len; i++)
-        if (slow[i])
-            has_slow[e->row_of[i]] = true;
     for (uint32_t i = 0; i < w->g.ops.len; i++) {
         if (e->row_of[i] == LPO_NONE || !has_slow[e->row_of[i]])
             continue;
@@ -551,7 +560,6 @@ static bool stand_together(const struct ladder_work *w, const bool *slow, const 
         slow_ones += slow[i];
         last = slow[i];
     }
-    free(has_slow);
     return slow_ones >= 3 &&
            (rows * 3 <= slow_ones || (rows <= steps + 1 && rows * 2 <= slow_ones));
 }
@@ -560,7 +568,7 @@ void lpo_ladder_siblings(struct ladder_work *w)
 {
     struct equal e = { .w = w, .row_of = lpo_xrealloc(NULL, w->g.ops.len + 1, sizeof *e.row_of) };
     int64_t *less = lpo_ladder_wants(w), *median, ns = 0, equal_ns = 0;
-    bool *slow = lpo_xcalloc(w->g.ops.len + 1, sizeof *slow);
+    bool *slow = lpo_xcalloc(w->g.ops.len + 1, sizeof *slow), *has_slow;
     uint64_t n = 0;
     struct lpo_rung *r;
     uint32_t member;
@@ -576,8 +584,9 @@ void lpo_ladder_siblings(struct ladder_work *w)
         slow[i] = true;
         less[i] = lpo_ladder_op_ns(w, i) - usual;
     }
-    member = find_member(w, slow, &e, median, &share);
-    if (share < 0.6 && !stand_together(w, slow, &e))
+    has_slow = groups_with_slow(&e, slow);
+    member = find_member(w, slow, &e, has_slow, &share);
+    if (share < 0.6 && !stand_together(w, slow, &e, has_slow))
         memset(less, 0, w->g.ops.len * sizeof *less);
     for (uint32_t i = 0; i < w->g.ops.len; i++)
         if (less[i]) {
@@ -592,6 +601,7 @@ void lpo_ladder_siblings(struct ladder_work *w)
         describe(w, r, slow);
     }
     free(slow);
+    free(has_slow);
     free(median);
     free(e.row_of);
     lpo_vec_free(&e.count);

@@ -217,11 +217,24 @@ struct greedy {
     bool tried[CRITICAL_EXPERIMENTS]; /* since the last one was taken */
 };
 
-/* What one rank or link costs the others is looked at in any case. */
+/* One rank, link or layer that is slower than its equals comes before what is said of all of them:
+ * sending in general, an operator below its roof. */
+static bool is_one_of_many(enum lpo_rung_kind kind)
+{
+    return lpo_ladder_of_ranks(kind) || kind == LPO_RUNG_SIBLING;
+}
+
+static bool is_of_all(enum lpo_rung_kind kind, bool rank, bool sibling)
+{
+    return (rank && (kind == LPO_RUNG_COMMUNICATION || kind == LPO_RUNG_SAME_STREAM)) ||
+           (sibling && kind == LPO_RUNG_ROOF);
+}
+
+/* So it is looked at in any case. */
 static int64_t expected_ns(const struct greedy *g, uint32_t i)
 {
     return g->most_ns[i] +
-           (lpo_ladder_of_ranks(g->w->candidates.at[i].rung.kind) ? g->w->out->wall_ns : 0);
+           (is_one_of_many(g->w->candidates.at[i].rung.kind) ? g->w->out->wall_ns : 0);
 }
 
 /* The candidates with the highest expectations that were not tried: at most as many as lanes. */
@@ -278,23 +291,23 @@ static bool is_open(const struct greedy *g, uint32_t i)
     return g->tried[i] && !(g->taken >> i & 1);
 }
 
-/* Sending in general comes after the rank or link that it waits for. */
 static uint32_t best_tried(const struct greedy *g)
 {
     uint32_t best = LPO_NONE;
-    bool cause = false;
+    bool rank = false, sibling = false;
 
-    for (uint32_t i = 0; i < g->w->candidates.len; i++)
-        cause |= is_open(g, i) && lpo_ladder_of_ranks(g->w->candidates.at[i].rung.kind) &&
-                 g->most_ns[i] >= g->w->out->window.wall_ns / ONE_PERCENT;
     for (uint32_t i = 0; i < g->w->candidates.len; i++) {
         enum lpo_rung_kind kind = g->w->candidates.at[i].rung.kind;
+        bool counts =
+            is_open(g, i) && g->most_ns[i] >= g->w->out->window.wall_ns / ONE_PERCENT;
 
-        if (is_open(g, i) &&
-            !(cause && (kind == LPO_RUNG_COMMUNICATION || kind == LPO_RUNG_SAME_STREAM)) &&
+        rank |= counts && lpo_ladder_of_ranks(kind);
+        sibling |= counts && kind == LPO_RUNG_SIBLING;
+    }
+    for (uint32_t i = 0; i < g->w->candidates.len; i++)
+        if (is_open(g, i) && !is_of_all(g->w->candidates.at[i].rung.kind, rank, sibling) &&
             (best == LPO_NONE || is_better(g, i, best)))
             best = i;
-    }
     return best;
 }
 

@@ -19,8 +19,10 @@ static int64_t thread_end(const struct lpo_trace *t, uint32_t thread, int64_t st
     int64_t last = LPO_NO_TIME;
     struct lpo_slice s;
 
+    /* a range around the whole window says nothing about its end */
     while (lpo_host_next(&walk, &s) && s.start_ns < end_ns)
-        if (s.end_ns > start_ns && s.end_ns > last)
+        if (s.end_ns > start_ns && s.end_ns > last &&
+            (s.kind != LPO_HOST_RANGE || s.end_ns <= end_ns))
             last = s.end_ns;
     return last < end_ns ? last : end_ns;
 }
@@ -84,6 +86,38 @@ static void skip_preparing(const struct ladder_work *w, uint16_t process,
     }
 }
 
+/* The last thing that was recorded in the window, other than ranges. */
+static int64_t last_recorded(const struct ladder_work *w, uint16_t process,
+                             const struct lpo_time_window *out)
+{
+    const struct lpo_trace *t = w->t;
+    int64_t end_ns = out->start_ns + out->wall_ns, last = out->start_ns;
+
+    for (uint32_t i = 0; i < t->threads.len; i++) {
+        struct lpo_host_walk walk = lpo_host_walk(t, i, LPO_HOST_SLICES & ~LPO_HOST_RANGE);
+        struct lpo_slice s;
+
+        if (t->threads.at[i].process != process)
+            continue;
+        while (lpo_host_next(&walk, &s) && s.start_ns < end_ns)
+            last = s.end_ns > last ? s.end_ns : last;
+    }
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (t->gpu_ops.at[i].process == process && has_time(&t->gpu_ops.at[i]) &&
+            t->gpu_ops.at[i].start_ns < end_ns && t->gpu_ops.at[i].end_ns > last)
+            last = t->gpu_ops.at[i].end_ns;
+    return last < end_ns ? last : end_ns;
+}
+
+/* A range in whose later half nothing was recorded is no evidence that somebody waited for that. */
+static void cut_tail(const struct ladder_work *w, uint16_t process, struct lpo_time_window *out)
+{
+    int64_t last = last_recorded(w, process, out);
+
+    if (last > out->start_ns && last - out->start_ns < out->wall_ns / 2)
+        out->wall_ns = last - out->start_ns;
+}
+
 static void find_gpu(const struct lpo_trace *t, uint16_t process, struct lpo_time_window *out)
 {
     int64_t end_ns = out->start_ns + out->wall_ns, first = end_ns, last = out->start_ns;
@@ -117,6 +151,7 @@ struct lpo_time_window lpo_ladder_window(const struct ladder_work *w, uint16_t p
         trim(w->t, process, &out);
     if (!out.steps)
         skip_preparing(w, process, &out);
+    cut_tail(w, process, &out);
     for (uint32_t i = 0; i < w->t->threads.len; i++)
         end_ns[i] = w->t->threads.at[i].process == process
                         ? thread_end(w->t, i, out.start_ns, out.start_ns + out.wall_ns)
