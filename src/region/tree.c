@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "region/attribute.h"
+#include "trace/host.h"
 #include "trace/recorded.h"
 #include "util/budget.h"
 #include "util/map.h"
@@ -136,6 +137,27 @@ struct lpo_visits *lpo_region_visits_find(const struct lpo_region_tree *tree, ui
     return row ? &tree->visits.at[*row] : NULL;
 }
 
+/* Where the name of a kernel says nothing, that of the operator which launched it may: of its first
+ * launch. The rules read both. */
+static void find_classes(struct lpo_region_tree *tree)
+{
+    const struct lpo_trace *t = tree->trace;
+    struct lpo_slice op;
+
+    memset(tree->classes, 0, tree->nclasses);
+    for (size_t i = 0; t->ops.len && i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *k = &t->gpu_ops.at[i];
+        enum lpo_region_kernel_class class = LPO_CLASS_OTHER;
+
+        if (k->kind != LPO_KERNEL || k->launch == LPO_NONE || k->name >= tree->nclasses ||
+            tree->classes[k->name] || lpo_region_tree_class(tree, k->name) != LPO_CLASS_OTHER)
+            continue;
+        if (lpo_host_around(t, k->launch, LPO_HOST_OP, &op))
+            class = lpo_region_kernel_class(lpo_trace_text(t, op.name));
+        tree->classes[k->name] = (unsigned char)(1 + class);
+    }
+}
+
 struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace)
 {
     return lpo_region_tree_create_with(trace, NULL);
@@ -153,6 +175,7 @@ struct lpo_region_tree *lpo_region_tree_create_with(const struct lpo_trace *trac
     tree->visit_map = lpo_map_u64_create(0);
     tree->nclasses = lpo_trace_name_count(trace);
     tree->classes = lpo_xcalloc(tree->nclasses + 1, 1);
+    find_classes(tree);
     lpo_region_set_of(tree, &(uint32_t){ 0 }, 0);
     lpo_region_place_of(tree, LPO_NONE, 0);
     lpo_region_attribute(tree);
@@ -204,7 +227,7 @@ uint32_t lpo_region_links_of(const struct lpo_region_tree *tree, const struct lp
 void lpo_region_tree_use(struct lpo_region_tree *tree, const struct lpo_region_own_rules *rules)
 {
     tree->own_rules = rules;
-    memset(tree->classes, 0, tree->nclasses);
+    find_classes(tree);
 }
 
 enum lpo_region_kernel_class lpo_region_tree_class(const struct lpo_region_tree *tree,

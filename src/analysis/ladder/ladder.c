@@ -298,8 +298,7 @@ static uint32_t best_tried(const struct greedy *g)
 
     for (uint32_t i = 0; i < g->w->candidates.len; i++) {
         enum lpo_rung_kind kind = g->w->candidates.at[i].rung.kind;
-        bool counts =
-            is_open(g, i) && g->most_ns[i] >= g->w->out->window.wall_ns / ONE_PERCENT;
+        bool counts = is_open(g, i) && g->most_ns[i] >= g->w->out->window.wall_ns / ONE_PERCENT;
 
         rank |= counts && lpo_ladder_of_ranks(kind);
         sibling |= counts && kind == LPO_RUNG_SIBLING;
