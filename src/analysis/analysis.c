@@ -28,12 +28,16 @@
 #include "analysis/wall/steady.h"
 #include "analysis/wall/timeline.h"
 #include "analysis/wall/wall.h"
+#include "gpu/hardware.h"
+#include "reference/reference.h"
 #include "region/cells.h"
 #include "region/modules.h"
 #include "region/select.h"
 #include "region/tree.h"
+#include "run/install.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
+#include "util/arena.h"
 #include "util/err.h"
 
 /* Scopes beside the aggregate are kept while their rows together stay below this: some 20 MB. */
@@ -110,6 +114,8 @@ struct lpo_analysis_memo {
     struct lpo_critical *critical;
     struct lpo_analysis_critical_thread *critical_thread; /* that computes it; NULL: nobody does */
     struct lpo_ladders *ladders;
+    struct lpo_reference *reference;
+    bool has_reference;
     struct lpo_limits *limits;
     struct lpo_err limits_err;                  /* why there are none */
     bool has_limits;                            /* the two above are filled */
@@ -276,6 +282,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     for (int i = 0; i < 2; i++)
         lpo_operators_destroy(m->operators[i]);
     lpo_critical_destroy(m->critical);
+    lpo_reference_destroy(m->reference);
     OF_TRACE(DESTROY)
     free(m);
     lpo_wall_timeline_destroy(a->timeline);
@@ -419,6 +426,21 @@ const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a)
     if (!a->memo->critical && a->timeline)
         a->memo->critical = lpo_critical_create(a->tree, lpo_analysis_steps(a));
     return a->memo->critical;
+}
+
+const struct lpo_reference *lpo_analysis_reference(const struct lpo_analysis *a,
+                                                   const struct lpo_hardware *hw)
+{
+    LPO_AUTO(lpo_arena) arena = lpo_arena_create();
+    const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(arena);
+    const char *path =
+        hw && !a->memo->has_reference ? lpo_reference_path(arena, dirs, hw->name) : NULL;
+    struct lpo_err ignored = { 0 }; /* a damaged file says nothing */
+
+    if (path)
+        lpo_reference_load(path, &a->memo->reference, &ignored);
+    a->memo->has_reference |= hw != NULL;
+    return hw ? a->memo->reference : NULL;
 }
 
 const struct lpo_limits *lpo_analysis_limits(const struct lpo_rundir *d, const struct lpo_source *s,

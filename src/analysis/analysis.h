@@ -22,6 +22,7 @@ struct lpo_critical;
 struct lpo_err;
 struct lpo_flight;
 struct lpo_fusion;
+struct lpo_hardware;
 struct lpo_ladders;
 struct lpo_limits;
 struct lpo_memory_peaks;
@@ -33,6 +34,7 @@ struct lpo_region_selection;
 struct lpo_region_tree;
 struct lpo_queue;
 struct lpo_ranks_balance;
+struct lpo_reference;
 struct lpo_ranks_causes;
 struct lpo_ranks_regions;
 struct lpo_ranks_steps;
@@ -142,6 +144,9 @@ const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a);
 /* How far the regions of a source are from what the hardware allows; see lpo_limits_of_run(). */
 const struct lpo_limits *lpo_analysis_limits(const struct lpo_rundir *d, const struct lpo_source *s,
                                              struct lpo_err *err);
+/* The best measured times of kernels on this GPU; NULL: it has none, or `hw` is NULL. */
+const struct lpo_reference *lpo_analysis_reference(const struct lpo_analysis *a,
+                                                   const struct lpo_hardware *hw);
 /* From the measured time down to the floor, one change at a time. */
 const struct lpo_ladders *lpo_analysis_ladders(const struct lpo_rundir *d,
                                                const struct lpo_source *s);

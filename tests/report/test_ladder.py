@@ -103,9 +103,9 @@ class LadderCase(LpoCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
-    def of(self, t: Trace) -> dict:
+    def of(self, t: Trace, gpu: str = "NVIDIA A100-SXM4-80GB") -> dict:
         with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
-            json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "computeMajor": 8, "computeMinor": 0}],
+            json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": gpu, "computeMajor": 9, "computeMinor": 0}],
                        "traceEvents": t.events}, f)
             f.flush()
             return self.report(f.name)
@@ -160,6 +160,77 @@ class Ladder(LadderCase):
                     seen += 1
                     self.holds(r)
         self.assertGreater(seen, 10)
+
+
+# A product that is in the reference of the H200 (8192 x 8192 x 8192 in bf16), and an all-reduce of 16 MiB between 8 of them.
+SIDE, MESSAGE = 8192, 16 << 20
+
+
+class Best(LadderCase):
+    """Against the best measured times: said where an operator is slower, by that much, and nowhere else."""
+
+    def best(self, kind: str, **shape: object) -> float:
+        done = self.lpo("reference", "h200_sxm", kind, *(f"{k}={v}" for k, v in shape.items()), "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["best_us"]
+
+    def product(self, us: float, dtype: str = "c10::BFloat16") -> Trace:
+        t = Trace()
+        for step in range(8):
+            begin = t.now
+            for _ in range(4):
+                start = t.now
+                t.launch("nvjet_tst_128x256", us, grid=[132, 1, 1], block=[128, 1, 1])
+                t.host("cpu_op", "aten::mm", start - 2, t.now - start + 4,
+                       **{"Input Dims": [[SIDE, SIDE], [SIDE, SIDE]], "Input type": [dtype, dtype], "Concrete Inputs": ["", ""]})
+                t.now += 5
+            t.sync()
+            t.host("user_annotation", f"ProfilerStep#{step + 3}", begin, t.now - begin - 1)
+        return t
+
+    def test_a_product(self) -> None:
+        best = self.best("gemm", gemm_dtype="bfloat16", m=SIDE, n=SIDE, k=SIDE)
+        for factor, named in ((1.5, True), (1.0, False), (0.8, False)):
+            with self.subTest(factor=factor):
+                r = self.of(self.product(best * factor), "NVIDIA H200")
+                self.holds(r)
+                rungs = [x for x in r["findings"] if x["id"] == "operator-below-best"]
+                self.assertEqual(len(rungs), named)
+                self.assertNotIn("operator-below-roof", [x["id"] for x in r["findings"]])
+                if named:
+                    self.assertEqual(rungs[0]["basis"], "reference")
+                    self.assertAlmostEqual(rungs[0]["saving_ns"] / (8 * 4 * 500 * best), 1, delta=0.02)
+                    self.assertAlmostEqual(rungs[0]["evidence"][0]["value"], best * 1000, delta=1)
+
+    def test_what_nobody_measured_is_not_said(self) -> None:
+        for dtype, gpu in (("float", "NVIDIA H200"), ("c10::BFloat16", "NVIDIA RTX 9999")):
+            with self.subTest(dtype=dtype, gpu=gpu):
+                r = self.of(self.product(3000, dtype), gpu)
+                self.assertNotIn("operator-below-best", [x["id"] for x in r["findings"]])
+
+    def test_a_collective(self) -> None:
+        best = self.best("nccl", op_name="all_reduce", nccl_dtype="half", num_gpus=8, message_size=MESSAGE // 2)
+        for factor, named in ((6, True), (1.1, False)):
+            with self.subTest(factor=factor):
+                t = Trace()
+                for step in range(8):
+                    begin = t.now
+                    for _ in range(4):
+                        t.launch("gemm", 2000, grid=[64, 1, 1], block=[128, 1, 1])
+                        t.launch("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", best * factor, **{
+                            "Collective name": "allreduce", "In msg nelems": MESSAGE // 2, "Out msg nelems": MESSAGE // 2,
+                            "Group size": 8, "dtype": "BFloat16"})
+                    t.sync()
+                    t.host("user_annotation", f"ProfilerStep#{step + 3}", begin, t.now - begin - 1)
+                r = self.of(t, "NVIDIA H200")
+                said = [e for x in r["findings"] for e in x["evidence"] if e["value"] == MESSAGE]
+                self.assertEqual(bool(said), named, r["findings"])
+
+    def test_links_of_gpus_without_a_reference(self) -> None:
+        path = os.path.join(SHARED, "traces", "kineto", "mi300_resnet_ckpt_rank0_of8.json.gz")
+        if not os.path.exists(path):
+            self.skipTest("the traces are not here")
+        self.assertIn("collective-below-best", [x["id"] for x in self.report(path)["findings"]])
 
 
 # What an expert says first of traces of ../shared/data/diagnoses: the ids that say it, and how far down they may stand.

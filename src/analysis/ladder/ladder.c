@@ -20,10 +20,14 @@ enum { ONE_PERCENT = 100, MOST_RUNGS = 12 };
 
 /* In any order: what saves most is taken first. */
 static ladder_propose *const proposals[] = {
-    lpo_ladder_host,     lpo_ladder_waits,    lpo_ladder_attention,     lpo_ladder_fusion,
-    lpo_ladder_products, lpo_ladder_siblings, lpo_ladder_recomputation, lpo_ladder_communication,
-    lpo_ladder_copies,   lpo_ladder_layout,   lpo_ladder_counters,      lpo_ladder_roof,
-    lpo_ladder_regions,  lpo_ladder_clocks,   lpo_ladder_ranks,
+    lpo_ladder_host,          lpo_ladder_waits,
+    lpo_ladder_attention,     lpo_ladder_fusion,
+    lpo_ladder_products,      lpo_ladder_siblings,
+    lpo_ladder_recomputation, lpo_ladder_communication,
+    lpo_ladder_copies,        lpo_ladder_slow_collectives,
+    lpo_ladder_layout,        lpo_ladder_counters,
+    lpo_ladder_roof,          lpo_ladder_regions,
+    lpo_ladder_clocks,        lpo_ladder_ranks,
 };
 
 static const char *const ids[LPO_RUNG_KINDS] = {
@@ -46,6 +50,8 @@ static const char *const ids[LPO_RUNG_KINDS] = {
     [LPO_RUNG_FP32] = "no-tensor-cores",
     [LPO_RUNG_SIBLING] = "slow-sibling",
     [LPO_RUNG_ROOF] = "operator-below-roof",
+    [LPO_RUNG_BEST] = "operator-below-best",
+    [LPO_RUNG_COLLECTIVE] = "collective-below-best",
     [LPO_RUNG_REGION] = "far-from-roof",
     [LPO_RUNG_TAIL] = "tail-effect",
     [LPO_RUNG_OCCUPANCY] = "low-occupancy",

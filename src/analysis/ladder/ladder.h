@@ -40,6 +40,8 @@ enum lpo_rung_kind {
     LPO_RUNG_FP32,          /* products without tensor cores */
     LPO_RUNG_SIBLING,       /* one of N equal layers takes longer */
     LPO_RUNG_ROOF,          /* an operator far below what its kind reaches */
+    LPO_RUNG_BEST,          /* the same, below what its shape reaches where it is done best */
+    LPO_RUNG_COLLECTIVE,    /* a collective below what NCCL reaches with its size */
     LPO_RUNG_REGION,        /* the same of a region, by its model */
     LPO_RUNG_TAIL,          /* the last wave of blocks leaves SMs idle */
     LPO_RUNG_OCCUPANCY,     /* few warps fit on an SM, and neither roof is near */
@@ -130,6 +132,9 @@ enum lpo_fact {
     LPO_FACT_SIBLINGS,    /* kernels, their time, time of equal ones */
     LPO_FACT_MEMBER,      /* name: the region or module */
     LPO_FACT_ROOF,        /* share, usual from, usual to */
+    LPO_FACT_BEST,        /* best time of a call, its error, time here */
+    LPO_FACT_BEST_RATE,   /* name: what GPU op; message, rate here, rate at best */
+    LPO_FACT_OTHER_RATE,  /* the same by GPUs of another kind */
     LPO_FACT_SHAPE,       /* name: input shapes */
     LPO_FACT_COMPUTES,    /* FLOPs of a call, FLOPs a byte */
     LPO_FACT_MOVES,       /* bytes of a call */

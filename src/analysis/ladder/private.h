@@ -37,8 +37,8 @@ typedef void ladder_propose(struct ladder_work *w);
 
 ladder_propose lpo_ladder_host, lpo_ladder_waits, lpo_ladder_attention, lpo_ladder_fusion,
     lpo_ladder_products, lpo_ladder_siblings, lpo_ladder_roof, lpo_ladder_communication,
-    lpo_ladder_copies, lpo_ladder_layout, lpo_ladder_recomputation, lpo_ladder_counters,
-    lpo_ladder_regions, lpo_ladder_clocks, lpo_ladder_ranks;
+    lpo_ladder_slow_collectives, lpo_ladder_copies, lpo_ladder_layout, lpo_ladder_recomputation,
+    lpo_ladder_counters, lpo_ladder_regions, lpo_ladder_clocks, lpo_ladder_ranks;
 
 struct lpo_time_window lpo_ladder_window(const struct ladder_work *w, uint16_t process,
                                          int64_t *end_ns);

@@ -21,6 +21,8 @@
 enum { MOST_UP = 4, MOST_RUNGS = 8, TILE = 128, SHORT_KERNEL_NS = 5000 };
 
 static const double least_share = 0.05;
+/* Within a tenth of the best measured time, and its error, there is nothing to look at. */
+static const double not_worth_it = 0.9;
 
 /* What such operators usually reach of their roof: shares of the rates that are measured, dense.
  * Products: cuBLAS and hipBLASLt reach 70 to 85 % at large sizes (vendors' own figures); attention:
@@ -40,9 +42,8 @@ static const struct {
 };
 
 struct row {
-    uint32_t name, args, call; /* a call of it: row of ops */
-    double flops, bytes;       /* of all calls */
-    enum lpo_dtype math;
+    uint32_t name, args, call;     /* a call of it: row of ops */
+    struct lpo_operator_cost cost; /* of all calls */
     int64_t ns, path_ns;
     uint64_t calls, kernels;
     bool unknown;
@@ -115,13 +116,15 @@ static void add_operation(struct rows *all, uint32_t op)
 
         *at = lpo_map_pair_put(&all->by_args, o->name, o->args, &fresh);
         if (fresh)
-            lpo_vec_push(
-                &all->all,
-                (struct row){ .name = o->name, .args = o->args, .call = call, .math = cost.math });
+            lpo_vec_push(&all->all,
+                         (struct row){ .name = o->name,
+                                       .args = o->args,
+                                       .call = call,
+                                       .cost = { .math = cost.math, .like = cost.like } });
         r = &all->all.at[*at];
         r->calls++;
-        r->flops += isnan(cost.flops) ? 0 : cost.flops;
-        r->bytes += isnan(cost.bytes) ? 0 : cost.bytes;
+        r->cost.flops += isnan(cost.flops) ? 0 : cost.flops;
+        r->cost.bytes += isnan(cost.bytes) ? 0 : cost.bytes;
         r->unknown |= isnan(cost.bytes) && isnan(cost.flops);
     }
     all->row_of[op] = *at;
@@ -238,7 +241,7 @@ static void explain(const struct ladder_work *w, const struct row *r, struct lpo
         explain_experts(&call, out);
     else if (kind == ATTENTION)
         explain_attention(w, &call, r, out);
-    else if (r->math != LPO_DTYPE_NONE)
+    else if (r->cost.math != LPO_DTYPE_NONE)
         explain_product(w, &call, r, out);
 }
 
@@ -254,12 +257,12 @@ struct judged {
 static struct judged judge(const struct ladder_work *w, const struct row *r)
 {
     enum kind kind = kind_of(rule_of(w, r->name));
-    double peak = lpo_gpu_hardware_peak(w->hw, r->math, NULL), bandwidth = w->hw->bandwidth;
-    double compute = r->flops > 0 && peak > 0 ? r->flops / peak * 1e9 : 0;
-    double memory = r->bytes > 0 && bandwidth > 0 ? r->bytes / bandwidth * 1e9 : 0;
+    double peak = lpo_gpu_hardware_peak(w->hw, r->cost.math, NULL), bandwidth = w->hw->bandwidth;
+    double compute = r->cost.flops > 0 && peak > 0 ? r->cost.flops / peak * 1e9 : 0;
+    double memory = r->cost.bytes > 0 && bandwidth > 0 ? r->cost.bytes / bandwidth * 1e9 : 0;
     struct judged j = { 0 };
 
-    if (r->math != LPO_DTYPE_NONE && kind == MEMORY)
+    if (r->cost.math != LPO_DTYPE_NONE && kind == MEMORY)
         kind = PRODUCT;
     if (memory > 1.1 * (double)r->ns) {
         j.impossible = true;
@@ -273,37 +276,79 @@ static struct judged judge(const struct ladder_work *w, const struct row *r)
     return j;
 }
 
+/* The same experiment for both: every kernel of these calls takes this part of its time. */
+static struct lpo_rung *add_faster(struct rows *all, uint32_t at, enum lpo_rung_kind kind,
+                                   double part)
+{
+    int64_t *less = lpo_ladder_wants(all->w);
+    struct lpo_rung *out;
+
+    for (uint32_t i = 0; i < all->w->g.ops.len; i++)
+        if (all->row_of[i] == at)
+            less[i] = (int64_t)((double)lpo_ladder_op_ns(all->w, i) * (1 - part));
+    out = lpo_ladder_add_ops(all->w, kind, less);
+    if (!out)
+        return NULL;
+    out->name = all->all.at[at].name;
+    out->basis = LPO_BASIS_REFERENCE;
+    return out;
+}
+
+static void add_shape(const struct ladder_work *w, const struct row *r, struct lpo_rung *out)
+{
+    if (r->args != LPO_NONE)
+        lpo_ladder_fact(out, LPO_FACT_SHAPE, w->t->op_args.at[r->args].dims, 0, 0, 0);
+    lpo_ladder_fact(out, LPO_FACT_ROOF_CALLS, LPO_NONE, (double)r->calls, (double)r->ns,
+                    (double)r->ns / (double)w->out->window.wall_ns);
+}
+
+/* Where such kernels were measured, that says how near one can come, not the roof. False: they were
+ * not. */
+static bool add_best(struct rows *all, uint32_t at)
+{
+    const struct row *r = &all->all.at[at];
+    struct ladder_work *w = all->w;
+    struct lpo_operator_rates rates =
+        lpo_operators_rates(&r->cost, r->calls, r->ns, w->hw, lpo_analysis_reference(w->a, w->hw));
+    struct lpo_rung *out;
+
+    if (!lpo_measure_known(rates.to_best))
+        return false;
+    if (rates.to_best.value * (1 + rates.best_error) > not_worth_it)
+        return true;
+    out = add_faster(all, at, LPO_RUNG_BEST, rates.to_best.value);
+    if (!out)
+        return true;
+    lpo_ladder_fact(out, LPO_FACT_BEST, LPO_NONE, rates.best_us.value * 1000, rates.best_error,
+                    (double)r->ns / (double)r->calls);
+    explain(w, r, out);
+    add_shape(w, r, out);
+    return true;
+}
+
 static void add_row(struct rows *all, uint32_t at)
 {
     struct ladder_work *w = all->w;
     const struct row *r = &all->all.at[at];
     struct judged j = judge(w, r);
     struct lpo_rung *out;
-    int64_t *less;
 
+    if (add_best(all, at))
+        return;
     if (!(j.share > 0) || j.share > 1.1 || j.share >= j.high / 2 || j.share >= j.low ||
         r->ns < (int64_t)r->kernels * SHORT_KERNEL_NS)
         return;
-    less = lpo_ladder_wants(w);
-    for (uint32_t i = 0; i < w->g.ops.len; i++)
-        if (all->row_of[i] == at)
-            less[i] = (int64_t)((double)lpo_ladder_op_ns(w, i) * (1 - j.share / j.low));
-    out = lpo_ladder_add_ops(w, LPO_RUNG_ROOF, less);
+    out = add_faster(all, at, LPO_RUNG_ROOF, j.share / j.low);
     if (!out)
         return;
-    out->name = r->name;
-    out->basis = LPO_BASIS_REFERENCE;
     lpo_ladder_fact(out, LPO_FACT_ROOF, j.by_memory, j.share, j.low, j.high);
     explain(w, r, out);
-    if (r->args != LPO_NONE)
-        lpo_ladder_fact(out, LPO_FACT_SHAPE, w->t->op_args.at[r->args].dims, 0, 0, 0);
-    lpo_ladder_fact(out, LPO_FACT_ROOF_CALLS, LPO_NONE, (double)r->calls, (double)r->ns,
-                    (double)r->ns / (double)w->out->window.wall_ns);
-    if (r->flops > 0)
-        lpo_ladder_fact(out, LPO_FACT_COMPUTES, LPO_NONE, r->flops / (double)r->calls,
-                        r->bytes > 0 && !j.impossible ? r->flops / r->bytes : 0, 0);
-    if (r->bytes > 0 && !j.impossible)
-        lpo_ladder_fact(out, LPO_FACT_MOVES, LPO_NONE, r->bytes / (double)r->calls, 0, 0);
+    add_shape(w, r, out);
+    if (r->cost.flops > 0)
+        lpo_ladder_fact(out, LPO_FACT_COMPUTES, LPO_NONE, r->cost.flops / (double)r->calls,
+                        r->cost.bytes > 0 && !j.impossible ? r->cost.flops / r->cost.bytes : 0, 0);
+    if (r->cost.bytes > 0 && !j.impossible)
+        lpo_ladder_fact(out, LPO_FACT_MOVES, LPO_NONE, r->cost.bytes / (double)r->calls, 0, 0);
 }
 
 void lpo_ladder_roof(struct ladder_work *w)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Communication and copies that nothing covers: beside other work, at the rate that others reach,
  * or not at all. One rank cannot tell waiting from sending. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,11 +9,23 @@
 #include "analysis/ladder/private.h"
 #include "analysis/ranks/causes.h"
 #include "analysis/wall/collectives.h"
+#include "gpu/hardware.h"
+#include "gpu/sheets.h"
+#include "reference/reference.h"
 #include "region/tree.h"
+#include "run/install.h"
+#include "util/arena.h"
+#include "util/err.h"
 #include "util/map.h"
 #include "util/str.h"
 
-enum { LEAST_BYTES = 1 << 20, MANY_MESSAGES = 50, SMALL_BYTES = 1 << 20, SMALL_NS = 100000 };
+enum {
+    LEAST_BYTES = 1 << 20,
+    MANY_MESSAGES = 50,
+    SMALL_BYTES = 1 << 20,
+    SMALL_NS = 100000,
+    MOST_SENT = 256
+};
 
 /* What pinned copies reach of PCIe x16, four fifths of its rate, by compute capability. */
 static const struct {
@@ -186,6 +199,161 @@ static void add_messages(struct ladder_work *w)
     lpo_ladder_fact(r, LPO_FACT_MESSAGES, LPO_NONE, (double)all, (double)in_step, bytes);
 }
 
+/* Collectives of one kind, size and number of ranks. */
+struct sent {
+    const char *kind;
+    struct lpo_measure bytes;
+    int64_t best_ns; /* where NCCL was measured; 0: nowhere */
+    double error;
+    int64_t least_ns, ns;
+    uint64_t calls;
+    uint32_t ranks, name;
+};
+
+/* What NCCL was measured at: between these GPUs, else between H200s, and the rates of the links say
+ * how much longer it takes here. */
+struct measured_links {
+    const struct lpo_reference *own;
+    struct lpo_reference *other;
+    double longer, slow; /* times the best: links differ, and so do versions of NCCL */
+};
+
+typedef LPO_VEC(struct sent) sent_vec;
+
+static bool find_links(const struct ladder_work *w, struct measured_links *out)
+{
+    static const char other[] = "h200_sxm";
+    LPO_AUTO(lpo_arena) arena = lpo_arena_create();
+    const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(arena);
+    const char *path = lpo_reference_path(arena, dirs, other);
+    struct lpo_err ignored = { 0 };
+    struct lpo_hardware hw;
+
+    *out = (struct measured_links){ lpo_analysis_reference(w->a, w->hw), NULL, 1, 1.5 };
+    if (out->own || !w->hw || !(w->hw->link > 0) || !path ||
+        lpo_gpu_hardware_read(arena, dirs, other, &hw, &ignored) < 0 ||
+        lpo_reference_load(path, &out->other, &ignored) < 0)
+        return out->own != NULL;
+    out->longer = hw.link / w->hw->link;
+    out->slow = 5;
+    return true;
+}
+
+static struct sent *sent_row(const struct ladder_work *w, const struct measured_links *nccl,
+                             sent_vec *all, uint32_t op)
+{
+    struct lpo_reference_answer best;
+    const struct lpo_collective *said = lpo_wall_collective_said(w->t, w->g.op_rows[op]);
+    struct sent one = { .kind = kind_of(w, op),
+                        .bytes = lpo_wall_collective_bytes(w->t, said),
+                        .least_ns = INT64_MAX,
+                        .ranks = said ? said->ranks : 0,
+                        .name = lpo_critical_gpu_op(&w->g, op)->name };
+
+    for (size_t i = 0; i < all->len; i++)
+        if (all->at[i].kind == one.kind && all->at[i].bytes.value == one.bytes.value &&
+            all->at[i].ranks == one.ranks)
+            return &all->at[i];
+    if (lpo_wall_collective_best(nccl->own ? nccl->own : nccl->other, one.kind, one.ranks,
+                                 one.bytes, &best)) {
+        one.best_ns = (int64_t)(best.best_us * 1000 * nccl->longer);
+        one.error = isnan(best.error) ? 0 : best.error;
+    }
+    if (all->len < MOST_SENT)
+        lpo_vec_push(all, one);
+    return &all->at[all->len - 1];
+}
+
+static bool is_slow(const struct measured_links *nccl, const struct sent *s)
+{
+    return s->best_ns && (double)s->least_ns > nccl->slow * (1 + s->error) * (double)s->best_ns;
+}
+
+static void add_best_rate(struct lpo_rung *r, const struct measured_links *nccl,
+                          const struct sent *s)
+{
+    double bytes = s->bytes.value * lpo_wall_collective_traffic(s->kind, s->ranks);
+
+    lpo_ladder_fact(r, nccl->own ? LPO_FACT_BEST_RATE : LPO_FACT_OTHER_RATE, s->name,
+                    s->bytes.value, bytes * 1e9 / (double)s->least_ns,
+                    bytes * 1e9 / (double)s->best_ns);
+}
+
+static void add_slow_collective(struct ladder_work *w, const struct measured_links *nccl,
+                                sent_vec *all, size_t row)
+{
+    struct sent *s = &all->at[row];
+    struct lpo_rung *r;
+    int64_t *less;
+
+    if (!is_slow(nccl, s))
+        return;
+    less = lpo_ladder_wants(w);
+    for (uint32_t i = 0; i < w->g.ops.len; i++) /* what is more than the fastest may be waiting */
+        if (part_of(w, i) == LPO_PATH_COMMUNICATION && sent_row(w, nccl, all, i) == s)
+            less[i] = s->least_ns - s->best_ns;
+    r = lpo_ladder_add_ops(w, LPO_RUNG_COLLECTIVE, less);
+    if (!r)
+        return;
+    r->name = s->name;
+    r->basis = LPO_BASIS_REFERENCE;
+    add_best_rate(r, nccl, s);
+    lpo_ladder_fact(r, LPO_FACT_ROOF_CALLS, LPO_NONE, (double)s->calls, (double)s->ns,
+                    (double)s->ns / (double)w->out->window.wall_ns);
+}
+
+/* The collectives of the graph by kind, size and ranks; false where NCCL was not measured. */
+static bool list_sent(const struct ladder_work *w, struct measured_links *nccl, sent_vec *all)
+{
+    const struct lpo_wall_collectives *any = lpo_analysis_collectives(w->a);
+
+    if (!any || !any->rows.len || !find_links(w, nccl))
+        return false;
+    for (uint32_t i = 0; i < w->g.ops.len; i++) {
+        int64_t ns = lpo_ladder_op_ns(w, i);
+        struct sent *s;
+
+        if (part_of(w, i) != LPO_PATH_COMMUNICATION)
+            continue;
+        s = sent_row(w, nccl, all, i);
+        s->least_ns = ns < s->least_ns ? ns : s->least_ns;
+        s->ns += ns;
+        s->calls++;
+    }
+    return true;
+}
+
+/* The slow one that takes most time, as evidence: hidden or not, it could be faster. */
+static void add_slowest(struct ladder_work *w, struct lpo_rung *r)
+{
+    const struct sent *worst = NULL;
+    struct measured_links nccl;
+    sent_vec all = { 0 };
+
+    if (list_sent(w, &nccl, &all)) {
+        for (size_t i = 0; i < all.len; i++)
+            if (is_slow(&nccl, &all.at[i]) && (!worst || all.at[i].ns > worst->ns))
+                worst = &all.at[i];
+        if (worst)
+            add_best_rate(r, &nccl, worst);
+        lpo_reference_destroy(nccl.other);
+    }
+    lpo_vec_free(&all);
+}
+
+void lpo_ladder_slow_collectives(struct ladder_work *w)
+{
+    struct measured_links nccl;
+    sent_vec all = { 0 };
+
+    if (list_sent(w, &nccl, &all)) {
+        for (size_t i = 0; i < all.len; i++)
+            add_slow_collective(w, &nccl, &all, i);
+        lpo_reference_destroy(nccl.other);
+    }
+    lpo_vec_free(&all);
+}
+
 void lpo_ladder_communication(struct ladder_work *w)
 {
     const struct lpo_ranks_causes *causes = lpo_analysis_rank_causes(w->a);
@@ -230,6 +398,7 @@ void lpo_ladder_communication(struct ladder_work *w)
                             (double)shared->sends);
         if (w->t->processes.len == 1 && w->t->ranks > 1)
             lpo_ladder_fact(r, LPO_FACT_FEW_RANKS, LPO_NONE, 1, w->t->ranks, 0);
+        add_slowest(w, r);
     }
     lpo_map_pair_free(&names);
     lpo_map_pair_free(&s.rows);

@@ -61,6 +61,25 @@ static void set_cost(const struct lpo_operators_rule *r, double pairs, const str
     }
 }
 
+/* A prompt whose tokens see those before them, or one new token of each sequence: both were
+ * measured. */
+static void set_measured(bool causal, enum lpo_dtype type, const struct heads *q,
+                         const struct heads *k, struct lpo_operator_cost *out)
+{
+    bool step = q->length == 1 && k->length > 1;
+
+    if (step || (causal && q->length == k->length && q->length > 1))
+        out->like = (struct lpo_reference_work){ step ? LPO_REF_GENERATION_ATTENTION
+                                                      : LPO_REF_CONTEXT_ATTENTION,
+                                                 .dtype = type,
+                                                 .batch = q->batch,
+                                                 .tokens = q->length,
+                                                 .cached = k->length - 1,
+                                                 .heads = q->heads,
+                                                 .kv_heads = k->heads,
+                                                 .head_dim = q->size };
+}
+
 /* The trace has how many sequences there are and how long the longest is. The others are taken to
  * be equally long: exact where they are, and else the least that they can be. */
 static double pairs_in_rows(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
@@ -107,6 +126,8 @@ void lpo_operators_attention(const struct lpo_operators_rule *r, const struct lp
     causal = lpo_operators_flag(lpo_operators_arg(call, r->word), &known);
     set_cost(r, known && causal ? pairs / 2 : pairs, &q, &k, &v, out);
     out->math = query->type;
+    if (!(r->how & BACKWARD) && k.size == v.size && !ends->count)
+        set_measured(known && causal, query->type, &q, &k, out);
 }
 
 /* The indices of the keys that each query sees are arguments, those before its chunk and those in

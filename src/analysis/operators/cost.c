@@ -122,11 +122,16 @@ static const struct lpo_operators_rule *rule_of(const struct lpo_operators_rules
     return lpo_operators_rule_find(name, len);
 }
 
+struct lpo_operator_cost lpo_operators_no_cost(void)
+{
+    return (struct lpo_operator_cost){ NAN, NAN, .like = { LPO_REF_KINDS } };
+}
+
 struct lpo_operator_cost lpo_operators_cost(const struct lpo_trace *t, const struct lpo_op *op,
                                             const struct lpo_operators_rules *own,
                                             const struct lpo_step_lengths *lengths)
 {
-    struct lpo_operator_cost out = { NAN, NAN, LPO_DTYPE_NONE, false };
+    struct lpo_operator_cost out = lpo_operators_no_cost();
     const struct lpo_operators_rule *r =
         rule_of(own, lpo_trace_text(t, op->name), lpo_trace_text_len(t, op->name));
     struct lpo_op_call call;

@@ -10,10 +10,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "reference/reference.h"
 #include "util/auto.h"
 #include "util/dtype.h"
+#include "util/measure.h"
 
 struct lpo_err;
+struct lpo_hardware;
 struct lpo_op;
 struct lpo_step_lengths;
 struct lpo_trace;
@@ -22,7 +25,29 @@ struct lpo_operator_cost {
     double flops, bytes; /* NaN: unknown */
     enum lpo_dtype math; /* what it multiplies in: the rate that limits it; NONE: no products */
     bool by_step;        /* it depends on the step around the call */
+    struct lpo_reference_work like; /* one call, where such kernels were measured; kind
+                                       LPO_REF_KINDS: it is none */
 };
+
+/* What costs nothing known. */
+struct lpo_operator_cost lpo_operators_no_cost(void);
+
+/* What calls achieved in their time on the GPU, and what the GPU allows. */
+struct lpo_operator_rates {
+    struct lpo_measure flops, bytes; /* of one call */
+    struct lpo_measure flop_rate, byte_rate;
+    struct lpo_measure share;   /* the least time over theirs */
+    const char *bound;          /* "compute" or "memory"; NULL: not known */
+    struct lpo_measure best_us; /* one call, as measured best; unknown beyond what was measured */
+    struct lpo_measure to_best; /* that over theirs: 1 is as good, more is better */
+    double best_error;          /* nine of ten such shapes are nearer */
+};
+
+/* Of `calls` calls with this cost together, in `ns`. Where calls of one shape differ (causal or
+ * not), one is their mean. `hw` and `best` may be NULL. */
+struct lpo_operator_rates lpo_operators_rates(const struct lpo_operator_cost *cost, uint64_t calls,
+                                              int64_t ns, const struct lpo_hardware *hw,
+                                              const struct lpo_reference *best);
 
 /* Rules of the user. "aten::linear=my::gemm*": these operators compute what aten::linear does.
  * "aten::mm(2,0)=my::op": the matrices are its arguments 2 and 0. They come before ours. */

@@ -70,6 +70,15 @@ void lpo_operators_experts(const struct lpo_operators_rule *r, const struct lpo_
     out->flops = 2 * (double)tokens->dims[0] * (double)each * (double)down->dims[1] *
                  ((double)up->dims[1] + inner);
     out->math = tokens->type;
+    if ((double)up->dims[1] != inner) /* with a gate, as all that were measured */
+        out->like = (struct lpo_reference_work){ LPO_REF_MOE,
+                                                 .dtype = up->type,
+                                                 .tokens = (double)tokens->dims[0],
+                                                 .hidden = (double)down->dims[1],
+                                                 .inter = inner,
+                                                 .top_k = (double)each,
+                                                 .experts = (double)up->dims[0],
+                                                 .ep = 1 };
 }
 
 /* The first half alone: tokens [M, K], weights [E, N, K], result [M, experts, …] in `word`. */

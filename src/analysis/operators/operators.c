@@ -208,6 +208,7 @@ static void leave(struct sweep *s)
     row->cost.flops += o->cost.flops; /* one call of unknown work makes the sum unknown */
     row->cost.bytes += o->cost.bytes;
     row->cost.math = o->cost.math;
+    row->cost.like = o->cost.like;
     row->replayed += o->replayed.times;
     row->replayed_total_ns += o->replayed.ns;
     if (o->replayed.times && s->by_shapes) {
@@ -216,6 +217,7 @@ static void leave(struct sweep *s)
         row->replayed_cost.flops += cost.flops;
         row->replayed_cost.bytes += cost.bytes;
         row->replayed_cost.math = cost.math;
+        row->replayed_cost.like = cost.like;
     }
     if (s->stack.len) {
         add(&s->stack.at[s->stack.len - 1].gpu, &o->gpu);
@@ -257,8 +259,7 @@ static void enter(struct sweep *s, const struct lpo_op *op)
         }
     }
     o.row = row_of(s, op);
-    o.cost = s->by_shapes ? cost_of(s, op)
-                          : (struct lpo_operator_cost){ NAN, NAN, LPO_DTYPE_NONE, false };
+    o.cost = s->by_shapes ? cost_of(s, op) : lpo_operators_no_cost();
     lpo_vec_push(&s->stack, o);
     s->out->calls++;
 }

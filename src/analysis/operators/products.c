@@ -72,6 +72,14 @@ static double result_bytes(const struct lpo_operators_rule *r, const struct lpo_
     return NAN;
 }
 
+void lpo_operators_set_product(struct lpo_operator_cost *out, enum lpo_dtype type, double m,
+                               double n, double k)
+{
+    out->flops = 2 * m * n * k;
+    out->math = type;
+    out->like = (struct lpo_reference_work){ LPO_REF_GEMM, .dtype = type, .m = m, .n = n, .k = k };
+}
+
 void lpo_operators_product(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
                            struct lpo_operator_cost *out)
 {
@@ -100,8 +108,10 @@ void lpo_operators_product(const struct lpo_operators_rule *r, const struct lpo_
     if (x.columns != y.rows)
         return;
     result = batch * (double)x.rows * (double)y.columns;
-    out->flops = 2 * result * (double)x.columns * (double)packed;
-    out->math = a->type;
+    lpo_operators_set_product(out, a->type, result / (double)y.columns, (double)y.columns,
+                              (double)(x.columns * packed));
+    if (b->rank > 2 && batch > 1) /* many matrices: another kernel than was measured */
+        out->like.kind = LPO_REF_KINDS;
     out->bytes = lpo_operators_bytes(a) + lpo_operators_bytes(b) +
                  lpo_operators_bytes(arg(call, r->c)) +
                  result * result_bytes(r, call, result, y.columns);
@@ -125,8 +135,7 @@ void lpo_operators_turned_by_words(const struct lpo_operators_rule *r,
     n = (double)b->dims[turned_b];
     if (k != (double)b->dims[!turned_b])
         return;
-    out->flops = 2 * m * n * k;
-    out->math = a->type;
+    lpo_operators_set_product(out, a->type, n, m, k);
     out->bytes = lpo_operators_bytes(a) + lpo_operators_bytes(b) + lpo_operators_bytes(c);
 }
 
@@ -147,8 +156,7 @@ void lpo_operators_turned_by_flags(const struct lpo_operators_rule *r,
     n = (double)b->dims[!turned_b];
     if (k != (double)b->dims[turned_b])
         return;
-    out->flops = 2 * m * n * k * (r->how & PACKED ? 2 : 1);
-    out->math = a->type;
+    lpo_operators_set_product(out, a->type, m, n, k * (r->how & PACKED ? 2 : 1));
     out->bytes = lpo_operators_bytes(a) + lpo_operators_bytes(arg(call, r->a + 1)) +
                  lpo_operators_bytes(b) + lpo_operators_bytes(arg(call, r->b + 1)) +
                  m * n * lpo_operators_type_bytes(arg(call, r->word));
@@ -163,8 +171,8 @@ void lpo_operators_product_of_flat(const struct lpo_operators_rule *r,
     if (a->count != 1 || b->count != 1 || a->rank < 2 || b->rank != 2 || b->dims[1] < 1 ||
         fmod(a->elements, (double)b->dims[1]) != 0)
         return;
-    out->flops = 2 * a->elements * (double)b->dims[0];
-    out->math = a->type;
+    lpo_operators_set_product(out, a->type, a->elements / (double)b->dims[1], (double)b->dims[0],
+                              (double)b->dims[1]);
     out->bytes = lpo_operators_all_bytes(call);
 }
 
@@ -188,8 +196,8 @@ void lpo_operators_layer(const struct lpo_operators_rule *r, const struct lpo_op
     }
     if (!b || a->last < 1 || (a->rank > 2 && b->rank > 2))
         return;
-    out->flops = 2 * a->elements * (b->elements / (double)b->last);
-    out->math = a->type;
+    lpo_operators_set_product(out, a->type, a->elements / (double)a->last,
+                              b->elements / (double)b->last, (double)a->last);
     if (a->element_bytes > 1)
         out->bytes = lpo_operators_all_bytes(call) + a->elements / (double)a->last *
                                                          (b->elements / (double)b->last) *

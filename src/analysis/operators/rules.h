@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#include "util/dtype.h"
+
 struct lpo_err;
 struct lpo_op_call;
 struct lpo_operator_cost;
@@ -45,6 +47,10 @@ struct lpo_operators_rule {
     void (*by_step)(const struct lpo_operators_rule *r, const struct lpo_op_call *call,
                     const struct lpo_step_lengths *lengths, struct lpo_operator_cost *out);
 };
+
+/* One product of two matrices. */
+void lpo_operators_set_product(struct lpo_operator_cost *out, enum lpo_dtype type, double m,
+                               double n, double k);
 
 typedef void lpo_operators_formula(const struct lpo_operators_rule *r,
                                    const struct lpo_op_call *call, struct lpo_operator_cost *out);

@@ -13,6 +13,7 @@
 #include "analysis/wall/collectives.h"
 #include "analysis/wall/wall.h"
 #include "gpu/hardware.h"
+#include "reference/reference.h"
 #include "region/cells.h"
 #include "region/classes.h"
 #include "region/scope.h"
@@ -314,35 +315,14 @@ struct operator_row {
     uint64_t calls;
     struct lpo_cell self_ns, total_ns, share;
     const struct lpo_operator_cost *cost;
-    struct lpo_measure roof; /* least seconds on the hardware */
-    const char *bound;       /* what decides them; NULL: not known */
+    struct lpo_operator_rates rates;
 };
-
-/* The least time that what was computed and moved takes on the hardware, and what decides it.
- * Unknown: one of two roofs is not known, and may be the one that holds. Copies may go over a link:
- * no roof of the GPU is theirs. */
-static void find_roof(const struct lpo_hardware *hw, struct operator_row *r)
-{
-    const struct lpo_operator_cost *cost = r->cost;
-    double compute = NAN, memory = NAN;
-
-    if (isfinite(cost->flops) && lpo_gpu_hardware_peak(hw, cost->math, NULL) > 0)
-        compute = cost->flops / lpo_gpu_hardware_peak(hw, cost->math, NULL);
-    if (isfinite(cost->bytes) && hw->bandwidth > 0)
-        memory = cost->bytes / hw->bandwidth;
-    if (isfinite(cost->flops) && (isnan(compute) || isnan(memory)))
-        return;
-    if (isnan(compute) && isnan(memory))
-        return;
-    r->bound = compute > memory ? "compute" : "memory";
-    r->roof = lpo_measure_computed(fmax(compute, memory));
-}
 
 static struct operator_row operator_of(const struct lpo_rows *rows, size_t i)
 {
     const struct operators *from = rows->at;
     const struct lpo_operator *o = from->order[i];
-    const struct lpo_hardware *hw = ((const struct lpo_tables_of *)rows->of)->hw;
+    const struct lpo_tables_of *of = rows->of;
     bool again = from->which == LPO_OPERATORS_REPLAYED;
     bool gpu = again || lpo_tables_trace(rows)->gpu_ops.len > 0;
     int64_t self_ns = again ? o->replayed_self_ns : o->gpu_self_ns;
@@ -356,8 +336,9 @@ static struct operator_row operator_of(const struct lpo_rows *rows, size_t i)
     if (gpu)
         r.share = lpo_cell_share((double)self_ns,
                                  (double)(again ? from->all->replays.ns : from->all->all.ns));
-    if (hw && total_ns > 0 && (again || !o->copies))
-        find_roof(hw, &r);
+    r.rates = lpo_operators_rates(r.cost, r.calls, gpu ? total_ns : 0,
+                                  again || !o->copies ? of->hw : NULL,
+                                  lpo_analysis_reference(of->a, of->hw));
     return r;
 }
 
@@ -368,10 +349,9 @@ static struct lpo_cell mean_cell(struct lpo_cell sum, uint64_t calls)
     return lpo_cell_whole_if(sum.how && calls, calls ? sum.whole / (int64_t)calls : 0);
 }
 
-static struct lpo_cell rate_cell(double amount, const struct operator_row *r)
+static struct lpo_cell share_cell(struct lpo_measure m)
 {
-    return r->total_ns.whole > 0 ? lpo_cell_real(amount / ((double)r->total_ns.whole / 1e9))
-                                 : lpo_cell_unknown();
+    return lpo_measure_known(m) ? lpo_cell_share(m.value, 1) : lpo_cell_unknown();
 }
 
 #define OPERATOR(X)                                                                                \
@@ -405,20 +385,22 @@ static struct lpo_cell rate_cell(double amount, const struct operator_row *r)
     X(operator, replayed_ns_self, "In CUDA graphs", NS, ADDS, "GPU time of it in replayed graphs", \
       lpo_cell_whole(r.o->replayed_self_ns))                                                       \
     X(operator, flops, "FLOPs", BYTES, FACT, "that one call computes",                             \
-      lpo_cell_real(r.cost->flops / (double)r.calls))                                              \
+      lpo_cell_measure(r.rates.flops))                                                             \
     X(operator, bytes, "Bytes", BYTES, FACT,                                                       \
-      "that one call moves: inputs, weights and outputs once",                                     \
-      lpo_cell_real(r.cost->bytes / (double)r.calls))                                              \
+      "that one call moves: inputs, weights and outputs once", lpo_cell_measure(r.rates.bytes))    \
     X(operator, flops_per_second, "Computed", MEASURE("FLOP/s"), FACT,                             \
-      "FLOPs of all calls over their GPU time", rate_cell(r.cost->flops, &r), .minor = 2)          \
+      "FLOPs of all calls over their GPU time", lpo_cell_measure(r.rates.flop_rate), .minor = 2)   \
     X(operator, bytes_per_second, "Moved", MEASURE("B/s"), FACT,                                   \
-      "bytes of all calls over their GPU time", rate_cell(r.cost->bytes, &r), .minor = 4)          \
+      "bytes of all calls over their GPU time", lpo_cell_measure(r.rates.byte_rate), .minor = 4)   \
     X(operator, share_of_roof, "Of the roof", PERCENT, FACT,                                       \
-      "least time on this hardware over GPU time",                                                 \
-      r.roof.how ? lpo_cell_share(r.roof.value, (double)r.total_ns.whole / 1e9)                    \
-                 : lpo_cell_unknown())                                                             \
+      "least time on this hardware over GPU time", share_cell(r.rates.share))                      \
     X(operator, bound, "Bound by", TEXT, FACT, "what decides that least time: compute or memory",  \
-      lpo_cell_text(r.bound), .minor = 6, .width = 8)
+      lpo_cell_text(r.rates.bound), .minor = 6, .width = 8)                                        \
+    X(operator, best_us, "Best in us", MEASURE(""), FACT,                                          \
+      "one call as measured best on this GPU (docs/references.md)",                                \
+      lpo_cell_measure(r.rates.best_us), .minor = 9)                                               \
+    X(operator, to_best, "Of the best", PERCENT, FACT,                                             \
+      "that time over the time of a call: 1 is as good", share_cell(r.rates.to_best))
 
 LPO_TABLE_OF(operator, OPERATOR)
 
@@ -653,6 +635,17 @@ struct lpo_rows lpo_tables_open_gaps(const void *of)
 
 typedef struct lpo_collective_row collective_row;
 
+static struct lpo_measure best_of(const struct lpo_rows *rows, const collective_row *r)
+{
+    const struct lpo_tables_of *of = rows->of;
+    struct lpo_reference_answer a;
+
+    return lpo_wall_collective_best(lpo_analysis_reference(of->a, of->hw), r->kind, r->ranks,
+                                    r->bytes, &a)
+               ? lpo_measure_estimated(a.best_us)
+               : lpo_measure_unknown();
+}
+
 #define COLLECTIVE(X)                                                                              \
     X(collective, kind, "Collective", TEXT, KEY, "all-reduce, all-gather …",                       \
       lpo_cell_text(r->kind))                                                                      \
@@ -679,7 +672,15 @@ typedef struct lpo_collective_row collective_row;
       "the same as it loads the busiest link, as nccl-tests defines it",                           \
       lpo_cell_measure(r->bus_rate))                                                               \
     X(collective, best_bus_bytes_per_s, "Of the fastest call", MEASURE("B/s"), FACT,               \
-      "bus bandwidth of the fastest call", lpo_cell_measure(r->best_bus_rate), .minor = 3)
+      "bus bandwidth of the fastest call", lpo_cell_measure(r->best_bus_rate), .minor = 3)         \
+    X(collective, best_us, "Best in us", MEASURE(""), FACT,                                        \
+      "one call as NCCL was measured best between such GPUs of one node",                          \
+      lpo_cell_measure(best_of(rows, r)), .minor = 3)                                              \
+    X(collective, to_best, "Of the best", PERCENT, FACT,                                           \
+      "that time over the time of the shortest call: 1 is as good",                                \
+      best_of(rows, r).how && r->min_ns > 0                                                        \
+          ? lpo_cell_share(best_of(rows, r).value * 1000, (double)r->min_ns)                       \
+          : lpo_cell_unknown())
 
 LPO_TABLE(collective, COLLECTIVE)
 

@@ -7,6 +7,7 @@
 
 #include "analysis/wall/computing.h"
 #include "analysis/wall/private.h"
+#include "reference/reference.h"
 #include "region/tree.h"
 #include "trace/trace.h"
 #include "util/dtype.h"
@@ -20,12 +21,13 @@ enum traffic { ONCE, RING, TWICE_RING };
 static const struct kind {
     const char *word, *name;
     enum traffic traffic;
-    bool received; /* the message is what a rank receives */
+    bool received;        /* the message is what a rank receives */
+    const char *measured; /* its name in a reference; NULL: it is in none */
 } kinds[] = {
-    { "allreduce", "all-reduce", TWICE_RING, false },
-    { "reducescatter", "reduce-scatter", RING, false },
-    { "allgather", "all-gather", RING, true },
-    { "alltoall", "all-to-all", RING, false },
+    { "allreduce", "all-reduce", TWICE_RING, false, "all_reduce" },
+    { "reducescatter", "reduce-scatter", RING, false, "reduce_scatter" },
+    { "allgather", "all-gather", RING, true, "all_gather" },
+    { "alltoall", "all-to-all", RING, false, "alltoall" },
     { "sendrecv", "send/receive", ONCE, false },
     { "broadcast", "broadcast", ONCE, false },
     { "crossdevicereduce", "all-reduce", TWICE_RING, false },
@@ -58,6 +60,19 @@ static const struct kind *kind_of(const char *text)
 const char *lpo_wall_collective_kind(const char *text)
 {
     return kind_of(text)->name;
+}
+
+bool lpo_wall_collective_best(const struct lpo_reference *r, const char *kind, uint32_t ranks,
+                              struct lpo_measure bytes, struct lpo_reference_answer *out)
+{
+    struct lpo_reference_work w = { LPO_REF_NCCL, .ranks = ranks, .bytes = bytes.value };
+    const struct kind *k = kinds;
+
+    while (k->word && strcmp(k->name, kind) != 0)
+        k++;
+    w.collective = k->measured;
+    return r && w.collective && ranks > 1 && lpo_measure_known(bytes) &&
+           lpo_reference_best(r, &w, out) && out->inside;
 }
 
 struct builder {

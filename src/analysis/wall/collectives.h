@@ -24,6 +24,8 @@
 #include "util/vec.h"
 
 struct lpo_collective;
+struct lpo_reference;
+struct lpo_reference_answer;
 struct lpo_region_tree;
 struct lpo_trace;
 
@@ -59,6 +61,11 @@ struct lpo_measure lpo_wall_collective_bytes(const struct lpo_trace *t,
                                              const struct lpo_collective *said);
 /* How many times that loads the busiest link of a group of ranks, by the kind's name. */
 double lpo_wall_collective_traffic(const char *kind, uint32_t ranks);
+
+/* NCCL's best measured time for a message of so many bytes among so many GPUs of one node. False
+ * where that was not measured. */
+bool lpo_wall_collective_best(const struct lpo_reference *r, const char *kind, uint32_t ranks,
+                              struct lpo_measure bytes, struct lpo_reference_answer *out);
 
 /* The kind that a text of the source or the name of a kernel means: "allreduce",
  * "_allgather_base", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL". "other" where it says none. */

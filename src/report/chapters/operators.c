@@ -21,7 +21,7 @@ enum { IN_REPORT = 20, LEAST_ROWS = 10, OPERATORS = 200, WITH_KERNELS = 40, KERN
 
 /* --- for machines ----------------------------------------------------------------------------- */
 
-#define RATES "flops bytes flops_per_second bytes_per_second share_of_roof bound"
+#define RATES "flops bytes flops_per_second bytes_per_second share_of_roof bound best_us to_best"
 
 /* The same call in CUDA graphs, and what a backward pass did again; nothing where there is none. */
 static void put_again(const struct lpo_rows *rows, size_t i, struct lpo_record *out)
@@ -92,10 +92,11 @@ struct lpo_table *lpo_report_add_operator_shapes(struct lpo_doc *doc, const stru
     const struct lpo_rows rows =
         lpo_tables_operators_as(lpo_tables_of(doc->arena, a, hw), LPO_OPERATORS_BY_SHAPES);
 
-    return lpo_doc_table_of(doc, "operator_shapes", "", &rows,
-                            "calls gpu_ns_self share~3 gpu_ns_total~1 host_ns~5 flops_per_second "
-                            "bytes_per_second share_of_roof bound operator=name shapes dtypes",
-                            most);
+    return lpo_doc_table_of(
+        doc, "operator_shapes", "", &rows,
+        "calls gpu_ns_self share~3 gpu_ns_total~1 host_ns~5 flops_per_second "
+        "bytes_per_second share_of_roof best_us to_best bound operator=name shapes dtypes",
+        most);
 }
 
 static void add_replay_notes(struct lpo_doc *doc, const struct lpo_operator_replays *r)
@@ -131,10 +132,11 @@ void lpo_report_add_replays(struct lpo_doc *doc, const struct lpo_analysis *a,
         return;
     rows = lpo_tables_operators_as(lpo_tables_of(doc->arena, a, hw), LPO_OPERATORS_REPLAYED);
     if (rows.count)
-        lpo_doc_table_of(doc, "replayed", "In CUDA graphs", &rows,
-                         "calls gpu_ns_self share~3 gpu_ns_total~1 flops_per_second "
-                         "bytes_per_second share_of_roof bound~5 operator=name shapes dtypes",
-                         most);
+        lpo_doc_table_of(
+            doc, "replayed", "In CUDA graphs", &rows,
+            "calls gpu_ns_self share~3 gpu_ns_total~1 flops_per_second "
+            "bytes_per_second share_of_roof best_us to_best bound~5 operator=name shapes dtypes",
+            most);
     add_replay_notes(doc, r);
 }
 

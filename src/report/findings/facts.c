@@ -62,6 +62,14 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_SIBLINGS] = "%1c kernels take %2t; equal ones elsewhere would take %3t.",
     [LPO_FACT_MEMBER] = "They are in %n.",
     [LPO_FACT_ROOF] = "It reaches %1p of the roof; %2p to %3p is usual.",
+    [LPO_FACT_BEST] = "Such a kernel was measured at %1t on this GPU (within %2p); here it takes "
+                      "%3t.",
+    [LPO_FACT_BEST_RATE] =
+        "%n reaches a bus bandwidth of %2r with %1b where it is fastest; NCCL was "
+        "measured at %3r between such GPUs of one node.",
+    [LPO_FACT_OTHER_RATE] =
+        "%n reaches a bus bandwidth of %2r with %1b where it is fastest; %3r is possible by the "
+        "rates of the links and NCCL as measured between as many H200.",
     [LPO_FACT_SHAPE] = "Its input shapes are %n.",
     [LPO_FACT_COMPUTES] = "A call computes %1F{2, %2g for each byte that it must move}.",
     [LPO_FACT_MOVES] = "A call must move %1b at least.",

@@ -79,6 +79,11 @@ static const struct {
                            "number format with those of the others." },
     [LPO_RUNG_ROOF] = { NULL, "Look at this operator first: another tile size or kernel, other "
                               "shapes, or several of them together." },
+    [LPO_RUNG_BEST] = { NULL, "Try another library or kernel for this shape; lpo reference has "
+                              "what was measured around it." },
+    [LPO_RUNG_COLLECTIVE] = { "A collective is slower than NCCL is elsewhere",
+                              "Look at how these GPUs are connected (nvidia-smi topo -m), and at "
+                              "NCCL's choice (NCCL_DEBUG=INFO): peer to peer, NVLink, channels." },
     [LPO_RUNG_REGION] = { "Kernels take longer than the hardware allows",
                           "Look at this region with lpo kernels: larger tiles, another number "
                           "format, fewer bytes." },
@@ -370,6 +375,10 @@ const char *lpo_report_rung_title(const struct lpo_ladder_words *w, const struct
         return lpo_arena_printf(w->arena, "%.100s runs at %s of the %s%s",
                                 lpo_trace_text(trace_of(w), r->name), percent(w, e->value[0]),
                                 e->name ? "memory bandwidth" : "compute roof", why(r));
+    e = find_fact(r, LPO_FACT_BEST);
+    if (r->kind == LPO_RUNG_BEST && e)
+        return lpo_arena_printf(w->arena, "%.100s takes %.3g times the best measured for its shape",
+                                lpo_trace_text(trace_of(w), r->name), e->value[2] / e->value[0]);
     if (r->kind >= LPO_RUNG_RANK && r->kind <= LPO_RUNG_RANKS_UNEVEN)
         return of_rank(w, r);
     if (r->kind >= LPO_RUNG_MISMATCH && r->kind <= LPO_RUNG_STUCK)
