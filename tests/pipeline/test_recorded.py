@@ -364,6 +364,8 @@ class Ncu(Recorded):
         with open(self.path("ncu/regions/report.json"), encoding="utf-8") as f:
             region = next(r for r in json.load(f)["scopes"][0]["regions"] if r["path"] == "plain")
         self.assertEqual(region["metrics"]["sm__cycles_elapsed.max"]["value"], 382024)
+        self.assertEqual([k["name"] for k in region["kernels"]], ["range plain"])
+        self.assertNotIn("at the kernel", self.text("report.md"))
         with open(self.path("report.md"), encoding="utf-8") as f:
             self.assertNotIn("cannot be read", f.read())
         alone = subprocess.run([LPO, "regions", self.path("ncu/run.ncu-rep")], text=True, capture_output=True,

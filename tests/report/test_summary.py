@@ -25,6 +25,17 @@ class Parts(Summary):
         self.assertNotIn("tiny", text)
 
 
+class Tables(Summary):
+    def test_numbers_stand_below_the_sentences(self) -> None:
+        self.of_trace(range_of("large", 0, 100), *launch(1, 10, 1000, 1989), range_of("edge", 100, 200), *launch(2, 110, 2000, 2010, "axpy"))
+        heads = [line[3:] for line in self.summary.splitlines() if line.startswith("## ")]
+        below = heads[heads.index("What to do first") + 1:]
+        self.assertEqual([h for h in below if h not in ("How sure this is", "How far from the limit", "Speed", "Stages of the run")],
+                         ["What ran", "Time of the parts", "Most expensive kernels"])
+        self.assertIn("| large | 1 |", self.summary)
+        self.assertRegex(self.summary, r"(?m)^\| 1 \| 10 us \|.*\| axpy \|$")
+
+
 class GettingReady(Summary):
     """load 0…2000, warmup 2000…10000, decode 10000…11000 us: 300 us of work and 200 us of waiting that count."""
 

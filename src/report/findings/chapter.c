@@ -109,6 +109,9 @@ static const char *longest_kernel(const struct lpo_ladder_words *w)
 
     if (!top || top->sum.ns <= 0 || w->all->other.len)
         return "";
+    if (lpo_str_starts(lpo_trace_text(w->s->analysis->trace, top->name), "range "))
+        return "Each result is of a whole range: its kernels one by one are in a capture with "
+               "pipeline.ncu.ncu_cli.replay_mode=kernel. ";
     return lpo_arena_printf(
         w->arena, "Look first at the kernel %.200s: it takes %s of the time of all kernels (%s). ",
         lpo_region_cells_shown_name(w->s->analysis->cells, top->name),

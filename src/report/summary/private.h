@@ -44,3 +44,5 @@ void lpo_summary_add_inside(const struct lpo_summary_page *t, size_t parts, int6
 /* Was anything recorded beside loading and warm-up? */
 bool lpo_summary_has_steady_time(const struct lpo_summary_page *t);
 void lpo_summary_add_time(struct lpo_summary_page *t);
+/* Environment, aggregates, parts, MFU, operators, kernels, stages. */
+void lpo_summary_add_tables(const struct lpo_summary_page *t);

@@ -110,8 +110,11 @@ static void add_findings(struct lpo_summary_page *t, const struct lpo_ladder_wor
 
     for (size_t i = 0; (r = lpo_report_rung_at(w, i)) && shown < LPO_SUMMARY_ROWS; i++)
         if (lpo_report_rung_counts(w, r))
-            lpo_doc_paragraph(t->doc, "%zu. %s: %s could be saved. %s", ++shown,
-                              lpo_report_rung_title(w, r), lpo_report_rung_saving(w, r),
+            lpo_doc_paragraph(t->doc, "%zu. %s%s. %s", ++shown, lpo_report_rung_title(w, r),
+                              w->ladder || r->bytes
+                                  ? lpo_arena_printf(t->doc->arena, ": %s could be saved",
+                                                     lpo_report_rung_saving(w, r))
+                                  : "",
                               lpo_report_rung_advice(w, r));
     if (!shown)
         lpo_doc_paragraph(t->doc, "%s", lpo_report_ladder_rest(w));
@@ -213,5 +216,6 @@ struct lpo_doc *lpo_summary_doc(const struct lpo_rundir *d, const struct lpo_sou
         add_trace(&t);
     else
         add_advice(&t, NULL);
+    lpo_summary_add_tables(&t);
     return t.doc;
 }

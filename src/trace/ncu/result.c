@@ -116,6 +116,21 @@ static uint16_t device_row(struct lpo_trace *t, int32_t id)
     return lpo_trace_device(t, id, -1);
 }
 
+/* A result of range replay is of a range and no kernel: "range decode/layer0". */
+static uint32_t range_name(struct lpo_trace *t, uint32_t name, uint32_t stack)
+{
+    const char *text = lpo_trace_text(t, name);
+    LPO_STR out = { 0 };
+
+    if (strcmp(text, "range") != 0 && strcmp(text, "(range)") != 0)
+        return name;
+    lpo_str_add(&out, "range");
+    for (uint32_t i = 0; i < t->stacks.at[stack].count; i++)
+        lpo_str_addf(&out, "%c%s", i ? '/' : ' ',
+                     lpo_trace_text(t, t->frames.at[t->stacks.at[stack].first + i].name));
+    return lpo_trace_namen(t, lpo_str_text(&out), out.len);
+}
+
 uint32_t lpo_ncu_push(struct lpo_trace *t, struct lpo_gpu_op w, const struct lpo_ncu_result *r,
                       int32_t device)
 {
@@ -123,6 +138,8 @@ uint32_t lpo_ncu_push(struct lpo_trace *t, struct lpo_gpu_op w, const struct lpo
 
     w.launch = w.capture = LPO_NONE;
     w.kind = LPO_KERNEL;
+    if (w.flags & LPO_GPU_OP_WHOLE && w.stack != LPO_NONE)
+        w.name = range_name(t, w.name, w.stack);
     w.device = device_row(t, (int32_t)whole(r, LPO_NCU_DEVICE_ID, (uint32_t)device));
     lpo_vec_push(&t->gpu_ops, w);
     lpo_ncu_update(t, at, r);
