@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo report: every report of a run, or of any traces that belong together. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +15,9 @@
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/findings/findings.h"
+#include "report/folder.h"
 #include "run/folder.h"
+#include "rundir/belonging.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -149,6 +152,110 @@ static void say_damage(struct lpo_app *app, const struct lpo_rundir *d)
             more ? " (other sources are, too; the report says more)" : "");
 }
 
+/* --- a folder of traces that do not belong together ------------------------------------------ */
+
+/* The folder of a report: of its name what every file system takes. */
+static const char *safe_name(struct lpo_arena *a, const char *name, size_t i)
+{
+    char *safe = (char *)lpo_arena_printf(a, "%02zu-%.80s", i + 1, name);
+
+    for (char *c = safe; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("-_.", *c))
+            *c = '_';
+    return safe;
+}
+
+/* Reads one group, judges it, and writes its reports below `out`, unless that is NULL. */
+static void report_group(struct lpo_app *app, const char *dir, const struct lpo_rundir_group *g,
+                         struct lpo_rundir_options *o, const char *out,
+                         struct lpo_report_folder_row *row)
+{
+    LPO_AUTO(lpo_analysis_run) made = NULL;
+    const char **only = lpo_arena_array(app->arena, g->files.len + 1, sizeof *only);
+    const char **files = lpo_arena_array(app->arena, g->files.len + 1, sizeof *files);
+    struct lpo_err why = { 0 };
+
+    for (size_t i = 0; i < g->files.len; i++) {
+        only[i] = g->files.at[i];
+        files[i] = only[i] + strlen(dir) + (dir[strlen(dir) - 1] != '/');
+    }
+    o->only = only;
+    row->name = g->name;
+    row->files = files;
+    row->nfiles = g->files.len;
+    if (lpo_analysis_run_of_paths(&dir, 1, o, &made, &why) < 0) {
+        row->problem = lpo_arena_strdup(app->arena, lpo_err_cause(&why));
+        return;
+    }
+    lpo_report_folder_judge(app->arena, made->dir, row);
+    if (!out)
+        return;
+    const struct lpo_report_out to = { app->arena, out, NULL };
+
+    if (lpo_file_make_dirs(out, &why) < 0 || lpo_writer_all_reports(made->dir, &to, &why) < 0)
+        row->problem = lpo_arena_strdup(app->arena, lpo_err_cause(&why));
+    else
+        row->report = lpo_path_join(app->arena, lpo_path_base(out), "report.md");
+}
+
+static int write_list(struct lpo_app *app, const struct lpo_doc *doc, const char *dir,
+                      struct lpo_err *err)
+{
+    if (lpo_writer_write_pair(doc, dir, "report", err) < 0)
+        return err->code;
+    fprintf(app->out, "%s\n%s\n", lpo_path_join(app->arena, dir, "report.md"),
+            lpo_path_join(app->arena, dir, "report.json"));
+    return 0;
+}
+
+static int report_groups(struct lpo_app *app, const struct lpo_args *args, const char *dir,
+                         const struct lpo_rundir_groups *groups, struct lpo_rundir_options *o,
+                         struct lpo_err *err)
+{
+    struct lpo_report_folder_row *rows =
+        lpo_arena_array(app->arena, groups->all.len + 1, sizeof *rows);
+    bool printed = lpo_cli_args_has(args, "json") || lpo_cli_args_has(args, "findings");
+    const char *out = lpo_cli_args_text(args, "output", folder_beside(app->arena, dir));
+    struct lpo_run_folder folder;
+    LPO_AUTO(lpo_doc) doc = NULL;
+    int rc = printed ? 0 : lpo_run_folder_claim(app->arena, out, &folder, err);
+
+    for (size_t i = 0; rc == 0 && i < groups->all.len; i++)
+        report_group(app, dir, &groups->all.at[i], o,
+                     printed ? NULL
+                             : lpo_path_join(app->arena, out,
+                                             safe_name(app->arena, groups->all.at[i].name, i)),
+                     &rows[i]);
+    if (rc == 0)
+        doc = lpo_report_folder_doc(rows, groups->all.len, groups->left.at, groups->left.len);
+    if (printed)
+        lpo_cli_print_doc(app, doc,
+                          lpo_cli_args_has(args, "json") ? &lpo_writer_json : &lpo_writer_text);
+    else if (rc == 0)
+        rc = write_list(app, doc, out, err);
+    if (!printed)
+        lpo_run_folder_close(&folder);
+    return rc;
+}
+
+/* A folder whose traces do not belong together is a list; *done says whether it is one. */
+static int report_folder(struct lpo_app *app, const struct lpo_args *args, const char *dir,
+                         struct lpo_rundir_options *o, bool *done, struct lpo_err *err)
+{
+    struct lpo_rundir_groups groups = { 0 };
+    int rc = 0;
+
+    *done = false;
+    if (!lpo_path_is_dir(dir) || lpo_rundir_is_run(dir, o->kinds))
+        return 0;
+    rc = lpo_rundir_groups_find(app->arena, dir, &groups, err);
+    *done = rc == 0 && groups.all.len > 1;
+    if (*done)
+        rc = report_groups(app, args, dir, &groups, o, err);
+    lpo_rundir_groups_free(&groups);
+    return rc;
+}
+
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
     struct words w = sort_words(app->arena, args);
@@ -157,12 +264,15 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     const char *dir = lpo_cli_args_text(args, "output", NULL);
     LPO_AUTO(lpo_analysis_run) made = NULL;
     struct lpo_run_folder folder;
+    bool is_list = false;
     int rc;
 
     if (!w.npaths && !(w.paths[w.npaths++] = latest_run(app->arena)))
         return lpo_fail(err, LPO_E_USAGE,
                         "no run folder and no trace is given, and there is no " LATEST
                         "; usage: lpo report DIR|FILE… [report.KEY=VALUE…]");
+    if (w.npaths == 1 && (report_folder(app, args, w.paths[0], &o, &is_list, err) < 0 || is_list))
+        return err->code ? lpo_ctx(err, "cannot report on '%s'", w.paths[0]) : 0;
     if (lpo_analysis_run_of_paths(w.paths, w.npaths, &o, &made, err) < 0)
         return lpo_ctx(err, "cannot report on '%s'", w.paths[0]);
     say_damage(app, made->dir);

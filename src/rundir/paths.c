@@ -10,6 +10,7 @@
 
 #include "region/select.h"
 #include "run/folder.h"
+#include "rundir/belonging.h"
 #include "rundir/nsys_export.h"
 #include "rundir/private.h"
 #include "rundir/rank_names.h"
@@ -51,6 +52,7 @@ struct given {
     struct lpo_rundir *d;
     LPO_VEC(struct given_file) files;
     LPO_VEC(struct lpo_spool *) copies;
+    const char *const *only; /* of folders, NULL-terminated; NULL: all files */
 };
 
 static void forget(struct given *g)
@@ -87,8 +89,7 @@ static int set_kind(const struct given *g, struct given_file *f, const char *for
                     f->name, format);
 }
 
-/* A timeline that lpo itself wrote is a Chrome trace as the profiler's are. */
-static bool is_our_timeline(const char *path)
+bool lpo_rundir_is_own_timeline(const char *path)
 {
     static const char mark[] = "\"trace_title\"";
     unsigned char head[256];
@@ -98,7 +99,7 @@ static bool is_our_timeline(const char *path)
            memmem(head, len, mark, sizeof mark - 1);
 }
 
-static bool is_counters(const char *path)
+bool lpo_rundir_is_counters(const char *path)
 {
     unsigned char head[64];
     size_t len = 0;
@@ -135,7 +136,7 @@ static int add_file(struct given *g, const char *path, struct lpo_err *err)
         lpo_vec_push(&g->copies, copy);
         f.path = lpo_spool_path(copy);
     }
-    if (is_counters(f.path)) {
+    if (lpo_rundir_is_counters(f.path)) {
         lpo_rundir_add_counters(g->d, f.name, f.path);
         return 0;
     }
@@ -221,18 +222,41 @@ static void try_file(struct given *g, const char *path)
 
     if (lpo_rundir_is_second_form(path))
         return;
-    if (is_counters(path)) {
+    if (lpo_rundir_is_counters(path)) {
         lpo_rundir_add_counters(g->d, path, path);
         return;
     }
     if (recognise(g, &f, &err) == 0) {
         f.page = page_of(g->d->arena, f.path);
         f.bytes = size_of(f.path);
-        if (!is_our_timeline(f.path))
+        if (!lpo_rundir_is_own_timeline(f.path))
             lpo_vec_push(&g->files, f);
     } else if (lpo_rundir_is_named_report(path)) {
         lpo_vec_push(&g->d->problems, lpo_rundir_problem(g->d, lpo_path_base(path), &err));
+    } else {
+        lpo_vec_push(&g->d->left, lpo_path_base(path));
     }
+}
+
+static bool is_wanted(const struct given *g, const char *path)
+{
+    for (size_t i = 0; g->only && g->only[i]; i++)
+        if (strcmp(g->only[i], path) == 0)
+            return true;
+    return !g->only;
+}
+
+int lpo_rundir_folder_files(struct lpo_arena *a, const char *dir, struct lpo_paths *out,
+                            struct lpo_err *err)
+{
+    struct lpo_paths all = { .odd = out->odd };
+
+    if (lpo_run_folder_list(a, dir, "", &all, err) < 0 || refuse_runs(a, dir, &all, err) < 0)
+        return err ? err->code : LPO_E_IO;
+    for (size_t i = 0; i < all.len; i++)
+        if (!is_report(a, &all, all.at[i]))
+            lpo_vec_push(out, all.at[i]);
+    return 0;
 }
 
 static int add_folder(struct given *g, const char *dir, struct lpo_err *err)
@@ -241,10 +265,10 @@ static int add_folder(struct given *g, const char *dir, struct lpo_err *err)
     struct lpo_paths odd = { 0 }, all = { .odd = &odd };
     size_t before = g->files.len;
 
-    if (lpo_run_folder_list(a, dir, "", &all, err) < 0 || refuse_runs(a, dir, &all, err) < 0)
+    if (lpo_rundir_folder_files(a, dir, &all, err) < 0)
         return err->code;
     for (size_t i = 0; i < all.len; i++)
-        if (!is_report(a, &all, all.at[i]))
+        if (is_wanted(g, lpo_path_join(a, dir, all.at[i])))
             try_file(g, lpo_path_join(a, dir, all.at[i]));
     if (g->files.len > before)
         return 0;
@@ -348,6 +372,29 @@ static int32_t rank_of_name(const struct given_file *f)
     return rank < 0 && f->origin.file ? lpo_rundir_rank_of_name(f->origin.file) : rank;
 }
 
+/* Where no word says a rank, the numbers in the names of all traces of a kind may. */
+static void number_ranks(struct given *g, const struct lpo_rundir_kind *kind)
+{
+    const char **names = lpo_arena_array(g->d->arena, g->files.len + 1, sizeof *names);
+    int32_t *ranks = lpo_arena_array(g->d->arena, g->files.len + 1, sizeof *ranks);
+    size_t count = 0;
+
+    for (size_t i = 0; i < g->files.len; i++) {
+        const struct given_file *f = &g->files.at[i];
+
+        if (f->kind != kind || f->beside)
+            continue;
+        if (f->named_rank >= 0 || f->page)
+            return;
+        names[count++] = f->name;
+    }
+    lpo_rundir_name_ranks(g->d->arena, names, count, ranks);
+    count = 0;
+    for (size_t i = 0; i < g->files.len; i++)
+        if (g->files.at[i].kind == kind && !g->files.at[i].beside)
+            g->files.at[i].named_rank = ranks[count++];
+}
+
 /* A file alone is no rank of a job, whatever it is called; nor are two that say the same rank. */
 static void name_ranks(struct given *g)
 {
@@ -370,6 +417,8 @@ static void name_ranks(struct given *g)
     for (size_t i = 0; i < g->files.len; i++)
         if (g->files.at[i].shared_rank)
             g->files.at[i].named_rank = -1;
+    for (size_t i = 0; i < g->d->sources.len; i++)
+        number_ranks(g, g->d->sources.at[i].kind);
 }
 
 static bool is_read(const struct given *g, const struct lpo_source *s, const struct given_file *f,
@@ -475,7 +524,7 @@ static int of_files(const char *const *paths, size_t count,
                     struct lpo_err *err)
 {
     LPO_AUTO(lpo_rundir) d = lpo_xcalloc(1, sizeof *d);
-    struct given g = { .d = d };
+    struct given g = { .d = d, .only = options->only };
     int rc;
 
     d->arena = lpo_arena_create();

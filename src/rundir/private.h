@@ -10,6 +10,15 @@
  * out, so that a report is the same wherever its folder lies. */
 const char *lpo_rundir_problem(struct lpo_rundir *d, const char *file, const struct lpo_err *err);
 
+struct lpo_paths;
+
+/* The files of a folder of traces, relative; without reports that lpo wrote there. */
+int lpo_rundir_folder_files(struct lpo_arena *a, const char *dir, struct lpo_paths *out,
+                            struct lpo_err *err);
+/* A timeline that lpo itself wrote is a Chrome trace as the profiler's are. */
+bool lpo_rundir_is_own_timeline(const char *path);
+bool lpo_rundir_is_counters(const char *path);
+
 /* Opens a file of sampled counters; one that cannot be read is a problem. */
 void lpo_rundir_add_counters(struct lpo_rundir *d, const char *name, const char *path);
 

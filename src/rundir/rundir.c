@@ -240,6 +240,7 @@ void lpo_rundir_destroy(struct lpo_rundir *d)
     lpo_vec_free(&d->speeds);
     lpo_vec_free(&d->served);
     lpo_vec_free(&d->problems);
+    lpo_vec_free(&d->left);
     lpo_vec_free(&d->formats);
     lpo_arena_destroy(d->arena);
     free(d);

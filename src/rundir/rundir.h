@@ -123,6 +123,7 @@ struct lpo_rundir {
     LPO_VEC(struct lpo_speed) speeds;
     LPO_VEC(struct lpo_served) served;
     LPO_VEC(struct lpo_sampled_file) counters; /* by name */
+    LPO_VEC(const char *) left;                /* files of a folder that are no traces */
     LPO_VEC(const char *) problems;            /* files that could not be read, a sentence each */
     size_t files_read;                         /* trace files that were opened, each time */
     unsigned skip; /* of every trace, besides its kind's: enum lpo_skip */
@@ -146,8 +147,9 @@ struct lpo_rundir {
 
 struct lpo_rundir_options {
     const struct lpo_rundir_kind *const *kinds; /* NULL-terminated */
-    const char *const *overrides;        /* "report.private=true", NULL-terminated; may be NULL */
-    unsigned skip;                       /* what the caller can do without: enum lpo_skip */
+    const char *const *overrides; /* "report.private=true", NULL-terminated; may be NULL */
+    unsigned skip;                /* what the caller can do without: enum lpo_skip */
+    const char *const *only;      /* of folders these files alone, NULL-terminated; NULL: all */
     struct lpo_region_selection *select; /* of the main source, instead of report.*; taken over,
                                             also on failure. NULL: report.* */
 };

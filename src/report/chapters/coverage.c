@@ -4,6 +4,7 @@
 #include "region/scope.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
+#include "report/folder.h"
 #include "report/tables/tables.h"
 #include "report/trace_notes.h"
 #include "rundir/rundir.h"
@@ -39,6 +40,7 @@ void lpo_report_chapter_coverage(struct lpo_doc *doc, const struct lpo_rundir *d
         add_overlay(doc, d);
         lpo_report_notes_doc(doc, s->analysis, s->select);
     }
+    lpo_report_add_left(doc, d->left.at, d->left.len);
     for (size_t i = 0; i < d->problems.len; i++)
         lpo_doc_note(doc, LPO_NOTE_WARNING, "%s", d->problems.at[i]);
     for (size_t i = 0; d->has_manifest && i < d->manifest.nstages; i++)
