@@ -232,7 +232,7 @@ static int exit_code(const struct lpo_diff *d, const struct request *r)
 {
     if (!r->show.gated)
         return 0;
-    if (!d->comparable)
+    if (!d->comparable || (r->git && d->differences.len && d->differences.at[0].work))
         return r->git ? GIT_SKIP : EXIT_NOT_COMPARABLE;
     if (!lpo_report_diff_failed(&r->show))
         return 0;

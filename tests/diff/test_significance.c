@@ -82,26 +82,6 @@ static void pairs_by_hand(void **state)
     lpo_diff_sample_free(&b);
 }
 
-/* Of 10 values the 1st and the 10th: 1 - 2 / 1024 holds the median, 1 - 22 / 1024 would be too
- * little. */
-static void interval_of_the_median(void **state)
-{
-    int64_t values[10], low, high;
-    struct lpo_diff_sample s;
-
-    (void)state;
-    for (int i = 0; i < 10; i++)
-        values[i] = 100 + i;
-    s = sample_of(values, 10);
-    assert_true(lpo_diff_sample_interval(&s, &low, &high));
-    assert_int_equal(low, 100);
-    assert_int_equal(high, 109);
-    assert_true(lpo_diff_sample_median(&s) == 104.5);
-    s.kept.len = 7;
-    assert_false(lpo_diff_sample_interval(&s, &low, &high));
-    lpo_diff_sample_free(&s);
-}
-
 static void holm_by_hand(void **state)
 {
     static const double p[] = { 0.04, 0.001, 0.013, 0.03 };
@@ -244,6 +224,49 @@ static int compare(const struct plan *plan, size_t runs, size_t runs_b, struct r
     return out;
 }
 
+/* --- steps of one run a side ---------------------------------------------------------------- */
+
+/* Steps with noise of 2 %, that may be like those before them, and one of thirty three times as
+ * long. */
+static const struct steps_case {
+    const char *name;
+    size_t steps;
+    double slower, noise, like, outliers;
+    double least, most;
+} steps_cases[] = {
+    { "twenty equal steps: at most 1 % alarms", 20, 1, 0.02, 0, 0, 0, 0.01 },
+    { "five equal steps: at most 1 % alarms", 5, 1, 0.02, 0, 0, 0, 0.01 },
+    { "eight equal steps, restless: at most 1 % alarms", 8, 1, 0.06, 0, 0, 0, 0.01 },
+    { "fifty equal steps, each like the one before: at most 1 %", 50, 1, 0.03, 0.6, 0, 0, 0.01 },
+    { "a hundred equal steps with outliers: at most 1 %", 100, 1, 0.02, 0, 0.03, 0, 0.01 },
+    { "three equal steps: at most 1 %", 3, 1, 0.02, 0, 0, 0, 0.01 },
+    { "twenty steps, 3 % slower: found in 95 %", 20, 1.03, 0.02, 0, 0, 0.95, 1 },
+    { "five steps, 10 % slower: found in 99 %", 5, 1.1, 0.02, 0, 0, 0.99, 1 },
+    { "a hundred steps with outliers, 3 % slower: found in 95 %", 100, 1.03, 0.02, 0, 0.03, 0.95,
+      1 },
+};
+
+static struct lpo_diff_digest *make_steps(const struct steps_case *c, struct random *r,
+                                          double factor)
+{
+    static const struct plan one = { { 0, 0, 0.001, false }, 3, 1, KERNELS };
+    struct lpo_diff_digest *g = make_run(&one, r, false);
+    struct lpo_diff_series s = { .kind = LPO_DIFF_STEP, .row = UINT32_MAX, .count = c->steps };
+    double like = 0;
+
+    for (size_t i = 0; i < c->steps; i++) {
+        double ns;
+
+        like = c->like * like + sqrt(1 - c->like * c->like) * normal(r);
+        ns = 1e7 * factor * exp(c->noise * like) * (uniform(r) < c->outliers ? 3 : 1);
+        lpo_vec_push(&s.ns, ns);
+        s.total_ns += (int64_t)ns;
+    }
+    g->window_ns = s.total_ns;
+    lpo_vec_push(&g->series, s);
+    return g;
+}
+
 static size_t pairs(void)
 {
     const char *text = getenv("LPO_DIFF_PAIRS");
@@ -343,16 +366,37 @@ static void check_rate(void **state)
     assert_true((double)hits / (double)n <= c->most);
 }
 
+static void check_steps(void **state)
+{
+    const struct steps_case *c = *state;
+    struct random r = { 7 };
+    size_t n = 3 * pairs(), hits = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct lpo_diff_digest *a = make_steps(c, &r, 1), *b = make_steps(c, &r, c->slower);
+        struct lpo_diff *d =
+            lpo_diff_create((struct lpo_diff_runs){ &a, 1 }, (struct lpo_diff_runs){ &b, 1 });
+
+        hits += d->wall.verdict.significant || lpo_diff_wall_regression(d) > 0;
+        lpo_diff_destroy(d);
+        lpo_diff_digest_destroy(a);
+        lpo_diff_digest_destroy(b);
+    }
+    print_message("# %zu of %zu\n", hits, n);
+    assert_true((double)hits / (double)n >= c->least);
+    assert_true((double)hits / (double)n <= c->most);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_TEST(&u, ranks_by_hand);
     UNIT_TEST(&u, pairs_by_hand);
-    UNIT_TEST(&u, interval_of_the_median);
     UNIT_TEST(&u, holm_by_hand);
     UNIT_TEST(&u, a_sample_is_bounded_and_fair);
     UNIT_ROWS(&u, p_cases, check_p);
     UNIT_ROWS(&u, rate_cases, check_rate);
+    UNIT_ROWS(&u, steps_cases, check_steps);
     return unit_run(&u);
 }

@@ -200,7 +200,8 @@ class Truths(DiffCase):
         a.ranges = b.ranges = False
         out = self.pair(a, b, "--fail-over", "1%")
         self.assertTrue(out["length"]["inferred"])
-        self.assertEqual((out["length"]["a"], out["length"]["b"]), (1, 2))
+        self.assertEqual(out["unit"]["kind"], "launch")
+        self.assertEqual(out["length"]["b"], 2 * out["length"]["a"])
         self.silent(out)
 
     def test_two_percent_of_a_region_with_a_thousand_calls(self) -> None:
@@ -255,12 +256,13 @@ class Comparable(DiffCase):
                 self.assertEqual(out["wall"]["delta_ns"], 0)
                 self.assertEqual([k["delta_ns"] for k in out["kernels"] if k["delta_ns"]], [])
 
-    def test_another_gpu_is_not_comparable(self) -> None:
-        out = self.pair(Program(), Program(gpu="NVIDIA A100"), "--fail-over", "3%", want=2)
-        self.assertFalse(out["comparable"])
-        self.assertEqual(out["verdict"], "not comparable")
+    def test_another_gpu_is_said_first(self) -> None:
+        out = self.pair(Program(), Program(gpu="NVIDIA A100"), "--fail-over", "3%")
+        self.assertTrue(out["comparable"])
+        self.assertEqual([(d["key"], d["work"], d["fatal"]) for d in out["differences"]], [("gpu", True, False)])
         self.assertEqual(out["reasons"][0], "the GPU differs: NVIDIA H200 in A, NVIDIA A100 in B")
-        self.pair(Program(), Program(gpu="NVIDIA A100"))
+        self.assertTrue(out["sentence"].index(out["reasons"][0]) < out["sentence"].index("all time of a step"))
+        self.pair(Program(), Program(gpu="NVIDIA A100").scaled(None, 1.2), "--fail-over", "3%", want=4)
 
     def test_a_gpu_that_is_not_recorded_is_a_warning(self) -> None:
         out = self.pair(Program(), Program(gpu=""))

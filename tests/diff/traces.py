@@ -56,6 +56,8 @@ class Program:
         self.rank, self.gpu = rank, gpu
         self.ranges = True
         self.window = False  # native: recorded in a window
+        self.marked = True  # each step is a range of the profiler
+        self.waits: dict = {}  # step: (category, name, ns) of what the host does before it launches
 
     # --- walks -----------------------------------------------------------------------------------
 
@@ -84,6 +86,12 @@ class Program:
         for k in p.kernels():
             if name in (None, k.name):
                 k.ns = round(k.ns * factor)
+        return p
+
+    def waiting(self, category: str, name: str, ns: int, *steps: int) -> Program:
+        """The host is in something at the beginning of these steps, or of all, and the GPU waits."""
+        p = self.copy()
+        p.waits = {i: (category, name, ns) for i in steps or range(len(p.steps))}
         return p
 
     def jittered(self, share: float, seed: int, normal: bool = False) -> Program:
@@ -181,7 +189,11 @@ class Events:
     def step(self, number: int, r: Region) -> None:
         start = self.host_ns
         self.host_ns += RANGE_NS
+        if number in self.program.waits:
+            category, name, ns = self.program.waits[number]
+            self.add(category, name, self.host_ns, self.host_ns + ns, (100, 100))
+            self.host_ns += ns
         self.region(r)
         self.host_ns = max(self.host_ns, self.gpu_ns) + RANGE_NS  # the host waits for the GPU
-        if self.program.ranges:
+        if self.program.ranges and self.program.marked:
             self.add("user_annotation", f"ProfilerStep#{number}", start, self.host_ns, (100, 100))

@@ -289,7 +289,7 @@ static void take(struct lpo_diff_check *c, const char *name, double a, double b,
 static void check_wall(const struct lpo_diff *d, struct lpo_diff_check *c)
 {
     const struct lpo_diff_wall *w = &d->wall;
-    double a = w->step_ns[LPO_DIFF_A], b = w->step_ns[LPO_DIFF_B];
+    double a = w->unit_ns[LPO_DIFF_A], b = w->unit_ns[LPO_DIFF_B];
 
     if (lpo_diff_wall_regression(d) <= c->budget->share &&
         lpo_diff_compute_regression(d) > c->budget->share)

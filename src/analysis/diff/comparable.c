@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* May the two sides be compared? What differs, and what makes every number mean nothing. */
+/* May the two sides be compared? What differs, in the machine, the work and the way of recording.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/diff/compare.h"
+#include "analysis/diff/private.h"
 #include "analysis/power/power.h"
 #include "util/arena.h"
 #include "util/map.h"
 #include "util/str.h"
 
-/* Facts that must be equal. All others may differ, and are listed. */
-static const char *const fatal_keys[] = { "gpu",
-                                          "model",
-                                          "config.model.name",
-                                          "config.infer.batch_size",
-                                          "config.infer.prompt_tokens",
-                                          "config.infer.image_size" };
+/* Facts of the machine and the work: where they differ, that is said first. */
+static const char *const work_keys[] = { "gpu",
+                                         "gpus",
+                                         "ranks",
+                                         "shapes",
+                                         "model",
+                                         "config.model.name",
+                                         "config.infer.batch_size",
+                                         "config.infer.prompt_tokens",
+                                         "config.infer.image_size" };
 
 /* Keys of configs that differ between any two runs and say nothing about them. */
 static const char *const idle_keys[] = {
@@ -43,12 +47,20 @@ static const char *fact(const struct lpo_diff_digest *g, const char *key)
     return NULL;
 }
 
+static const char unrecorded[] = "not recorded";
+
 static void add(struct lpo_diff *d, const char *key, const char *a, const char *b, bool fatal)
 {
     for (size_t i = 0; i < d->differences.len; i++)
         if (strcmp(d->differences.at[i].key, key) == 0)
             return; /* of several runs, the first that differ */
-    lpo_vec_push(&d->differences, (struct lpo_diff_difference){ key, a, b, fatal });
+    lpo_vec_push(&d->differences,
+                 (struct lpo_diff_difference){ .key = key,
+                                               .a = a,
+                                               .b = b,
+                                               .fatal = fatal,
+                                               .work = AMONG(key, work_keys) && a != unrecorded &&
+                                                       b != unrecorded });
     if (fatal)
         d->comparable = false;
 }
@@ -68,8 +80,126 @@ static void compare_run(struct lpo_diff *d, const struct lpo_diff_digest *a,
         if (!at || AMONG(key, idle_keys)) /* what one side does not say is not known to differ */
             continue;
         if (strcmp(a->facts.at[i].value, b->facts.at[*at - 1].value) != 0)
-            add(d, key, a->facts.at[i].value, b->facts.at[*at - 1].value, AMONG(key, fatal_keys));
+            add(d, key, a->facts.at[i].value, b->facts.at[*at - 1].value, false);
     }
+}
+
+/* --- inputs of another size: operators that both have are looked up by name. Shapes that change
+ * from call to call, as in serving, are not another size: their means are alike.
+ * ------------------- */
+
+enum { MOST_ITEMS = 3000, FIRST_TENSORS = 3 }; /* an `out` is the last one, and not always there */
+
+#define OTHER_SHARE 0.8 /* of the GPU time of operators that both sides have */
+#define OTHER_SIZE  0.1 /* by which their sizes differ on average */
+
+/* Elements of the first tensors of "[[4,512],[512,64],[]]". */
+static double elements(const char *shapes)
+{
+    double sum = 0, product = 0;
+    int tensors = 0;
+
+    for (const char *p = shapes; *p && tensors < FIRST_TENSORS;) {
+        char *end;
+        double n;
+
+        if (*p == ']' && product > 0) {
+            sum += product;
+            product = 0;
+            tensors++;
+        }
+        n = strtod(p, &end);
+        if (end == p || *p == ' ' || *p == '-') {
+            p++;
+            continue;
+        }
+        product = (product > 0 ? product : 1) * n;
+        p = end;
+    }
+    return sum;
+}
+
+/* "[[4,512],[512,64]]" and "[[4,512],[512,64],[4,64]]": one is the beginning of the other. */
+static bool alike(const char *x, const char *y)
+{
+    size_t nx = strlen(x), ny = strlen(y), n = nx < ny ? nx : ny;
+
+    return n > 0 && strncmp(x, y, n - 1) == 0;
+}
+
+/* What is known of the operators of one name on one side. */
+struct sums {
+    double ns, other_ns; /* GPU time; of it, of shapes that the other side does not have */
+    double elements, calls;
+};
+
+static bool other_has(const struct lpo_diff_digest *g, const struct lpo_diff_item *x)
+{
+    for (size_t i = 0; i < g->items[LPO_DIFF_OPERATORS].len; i++) {
+        const struct lpo_diff_item *y = &g->items[LPO_DIFF_OPERATORS].at[i];
+
+        if (strcmp(x->name, y->name) == 0 && alike(x->detail, y->detail))
+            return true;
+    }
+    return false;
+}
+
+static void add_side(const struct lpo_diff_digest *g, const struct lpo_diff_digest *other,
+                     struct lpo_map *names, struct sums *sums, int side)
+{
+    for (size_t i = 0; i < g->items[LPO_DIFF_OPERATORS].len; i++) {
+        const struct lpo_diff_item *x = &g->items[LPO_DIFF_OPERATORS].at[i];
+        struct sums *s;
+
+        if (!*x->detail || x->self_ns <= 0)
+            continue;
+        s = &sums[2 * *lpo_map_put(names, x->name, strlen(x->name), NULL) + side];
+        s->ns += (double)x->self_ns;
+        s->other_ns += other_has(other, x) ? 0 : (double)x->self_ns;
+        s->elements += elements(x->detail) * (double)x->count;
+        s->calls += (double)x->count;
+    }
+}
+
+static void number_names(const struct lpo_diff_digest *g, struct lpo_map *names)
+{
+    for (size_t i = 0; i < g->items[LPO_DIFF_OPERATORS].len; i++) {
+        const char *name = g->items[LPO_DIFF_OPERATORS].at[i].name;
+        bool fresh;
+        uint64_t *at = lpo_map_put(names, name, strlen(name), &fresh);
+
+        if (fresh)
+            *at = lpo_map_count(names) - 1;
+    }
+}
+
+static bool other_shapes(const struct lpo_diff_digest *a, const struct lpo_diff_digest *b)
+{
+    LPO_AUTO(lpo_map) names = lpo_map_create();
+    double all = 0, other = 0;
+    struct sums *sums;
+
+    if (a->items[LPO_DIFF_OPERATORS].len > MOST_ITEMS ||
+        b->items[LPO_DIFF_OPERATORS].len > MOST_ITEMS)
+        return false;
+    number_names(a, names);
+    number_names(b, names);
+    sums = lpo_xcalloc(2 * lpo_map_count(names) + 1, sizeof *sums);
+    add_side(a, b, names, sums, 0);
+    add_side(b, a, names, sums, 1);
+    for (size_t i = 0; i < lpo_map_count(names); i++) {
+        const struct sums *x = &sums[2 * i], *y = &sums[2 * i + 1];
+        double size;
+
+        if (!(x->ns > 0) || !(y->ns > 0))
+            continue;
+        all += x->ns + y->ns;
+        size = x->elements > 0 ? y->elements / y->calls / (x->elements / x->calls) : 1;
+        if (fabs(log(size > 0 ? size : 1)) > OTHER_SIZE)
+            other += x->other_ns + y->other_ns;
+    }
+    free(sums);
+    return all > 0 && other > OTHER_SHARE * all;
 }
 
 static const char *number(struct lpo_diff *d, uint64_t n)
@@ -100,8 +230,8 @@ static void compare_traces(struct lpo_diff *d, const struct lpo_diff_digest *a,
         add(d, "times", time_kind(a), time_kind(b), true);
     else if (a->sums != b->sums)
         add(d, "times", time_kind(a), time_kind(b), false);
-    if (lpo_diff_other_shapes(a, b))
-        add(d, "shapes", a->label, b->label, true);
+    if (other_shapes(a, b))
+        add(d, "shapes", a->label, b->label, false);
     if (a->steps && b->steps && a->steps != b->steps)
         add(d, "steps", number(d, a->steps), number(d, b->steps), false);
     if (a->lost || b->lost)
@@ -121,17 +251,10 @@ static void compare_traces(struct lpo_diff *d, const struct lpo_diff_digest *a,
 
 enum load_figure { LOAD_CLOCK, LOAD_POWER, LOAD_SLOWED };
 
-static int by_size(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 /* The median over the runs of a side; NAN: no run has it. */
 static double side_load(const struct lpo_diff_runs *side, enum load_figure figure)
 {
-    double *values = lpo_xcalloc(side->len + 1, sizeof *values), median = NAN;
+    double *values = lpo_xcalloc(side->len + 1, sizeof *values), median;
     size_t n = 0;
 
     for (size_t i = 0; i < side->len; i++) {
@@ -143,9 +266,7 @@ static double side_load(const struct lpo_diff_runs *side, enum load_figure figur
         if (l->samples && !isnan(value))
             values[n++] = value;
     }
-    qsort(values, n, sizeof *values, by_size);
-    if (n)
-        median = (values[(n - 1) / 2] + values[n / 2]) / 2;
+    median = lpo_diff_median(values, n);
     free(values);
     return median;
 }
@@ -252,6 +373,8 @@ static int fatal_first(const void *a, const void *b)
 
     if (x->fatal != y->fatal)
         return x->fatal ? -1 : 1;
+    if (x->work != y->work)
+        return x->work ? -1 : 1;
     return strcmp(x->key, y->key);
 }
 
@@ -271,9 +394,9 @@ void lpo_diff_compare_facts(struct lpo_diff *d)
     compare_loads(d);
     compare_programs(d);
     if (fact(a, "gpu") == NULL && fact(d->side[LPO_DIFF_B].at[0], "gpu") != NULL)
-        add(d, "gpu", "not recorded", fact(d->side[LPO_DIFF_B].at[0], "gpu"), false);
+        add(d, "gpu", unrecorded, fact(d->side[LPO_DIFF_B].at[0], "gpu"), false);
     else if (fact(a, "gpu") != NULL && fact(d->side[LPO_DIFF_B].at[0], "gpu") == NULL)
-        add(d, "gpu", fact(a, "gpu"), "not recorded", false);
+        add(d, "gpu", fact(a, "gpu"), unrecorded, false);
     if (d->differences.len)
         qsort(d->differences.at, d->differences.len, sizeof *d->differences.at, fatal_first);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/diff/compare.h"
+#include "analysis/diff/private.h"
 #include "util/arena.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -35,19 +35,6 @@ static void gather_values(const struct lpo_diff_runs *runs, const char *key, boo
         }
 }
 
-static int by_number(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median_of(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, by_number);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 static bool more_is_better(const char *key)
 {
     return lpo_str_ends(key, "_per_s"); /* tokens, requests */
@@ -66,7 +53,7 @@ static void compare_figure(struct lpo_diff *d, const char *key)
         gather_values(&d->side[side], key, true, NULL, &n[side]);
         values[side] = lpo_xcalloc(n[side] + 1, sizeof **values);
         gather_values(&d->side[side], key, false, values[side], &n[side]);
-        row.value[side] = n[side] ? median_of(values[side], n[side]) : NAN;
+        row.value[side] = lpo_diff_median(values[side], n[side]);
         gather_values(&d->side[side], key, true, values[side], &n[side]);
     }
     lpo_diff_evidence_add_values(&e, values[0], n[0], values[1], n[1]);
@@ -207,6 +194,7 @@ struct lpo_diff *lpo_diff_create(struct lpo_diff_runs a, struct lpo_diff_runs b)
     lpo_diff_compare_groups(d);
     lpo_diff_compare_figures(d);
     lpo_diff_compare_findings(d);
+    lpo_diff_find_causes(d);
     lpo_diff_compare_measures(d);
     return d;
 }
@@ -222,6 +210,7 @@ void lpo_diff_destroy(struct lpo_diff *d)
         lpo_vec_free(&d->groups.at[i].come);
     }
     lpo_vec_free(&d->groups);
+    lpo_vec_free(&d->causes);
     lpo_vec_free(&d->differences);
     lpo_vec_free(&d->figures);
     lpo_vec_free(&d->findings);

@@ -11,8 +11,8 @@
  * class where only one row of each side has them; regions by folded path; operators by name and
  * input shapes. Of several runs a side, a row shows the median of its totals.
  *
- * Length. Where both sides count their steps and the numbers differ, rows are judged by time per
- * step; where nobody counts steps and most kernels were launched k times as often, by that.
+ * Work. Everything that is judged is judged by unit of work: see work.c. Why it changed: see
+ * causes.c.
  *
  * Is it real? See significance.h. With four runs or more in all, runs are compared; else the calls
  * of the first run of each side. The wall time is tested alone, all rows of all tables together
@@ -39,7 +39,9 @@
             */
 #define LPO_DIFF_LEVEL_WALL  0.005
 #define LPO_DIFF_LEVEL_CALLS 0.004 /* the same of one run a side: its calls may have outliers */
+#define LPO_DIFF_LEVEL_UNITS 0.014
 #define LPO_DIFF_LEVEL_ROWS  0.002
+#define LPO_DIFF_LARGE       0.25 /* of a unit: beyond any noise that nobody measured */
 
 enum lpo_diff_side { LPO_DIFF_A, LPO_DIFF_B, LPO_DIFF_SIDES };
 
@@ -91,7 +93,8 @@ struct lpo_diff_row {
     double delta_step_ns;
     enum lpo_diff_kind kind;
     struct lpo_diff_verdict verdict;
-    uint32_t group; /* row of groups, or UINT32_MAX */
+    uint32_t group;    /* row of groups, or UINT32_MAX */
+    double grouped_ns; /* of the change in a unit, what its group explains */
 };
 
 typedef LPO_VEC(struct lpo_diff_row) lpo_diff_rows;
@@ -99,20 +102,69 @@ typedef LPO_VEC(struct lpo_diff_row) lpo_diff_rows;
 /* Kernels of one region that gave way to others: fused, split or replaced. */
 struct lpo_diff_group {
     const char *region;                    /* the lowest that holds both */
+    const char *op;                        /* in it, the operator that launches both; "" */
     LPO_VEC(uint32_t) gone, come;          /* rows of kernels */
     uint64_t gone_launches, come_launches; /* in one step, or in all where lengths are equal */
     int64_t gone_ns, come_ns;
-    bool fused; /* fewer launches than before */
+    double wall_ns[LPO_DIFF_SIDES]; /* of a unit, what nothing else owns of it */
+    bool fused;                     /* fewer launches than before */
+};
+
+/* Units that took more than twice as long as the median one. */
+struct lpo_diff_pauses {
+    size_t count, of;
+    double ns; /* beyond the median, all together */
+};
+
+/* What both sides did again and again (work.c). */
+struct lpo_diff_work {
+    enum lpo_diff_unit_kind kind;
+    const char *name; /* of the range, region or kernel */
+    bool inferred;    /* no range says what a step is */
+    bool loose;       /* counted from launches that do not come at exactly one rate */
+};
+
+/* Why the time of a unit changed: what it goes to on each side. All of them add up to the change.
+ */
+enum lpo_diff_cause_kind {
+    LPO_DIFF_CAUSE_KERNELS, /* some gave way to others */
+    LPO_DIFF_CAUSE_KERNEL,  /* one takes more or less time, or is launched more or less often */
+    LPO_DIFF_CAUSE_EXPOSED, /* a collective of which more or less is hidden */
+    LPO_DIFF_CAUSE_COPY,
+    LPO_DIFF_CAUSE_IDLE,   /* the GPU waits while the host is in something */
+    LPO_DIFF_CAUSE_MEMORY, /* bytes at the peak, by owner */
+    LPO_DIFF_CAUSE_REST,   /* all that is smaller */
+    LPO_DIFF_CAUSES
+};
+
+const char *lpo_diff_cause_name(enum lpo_diff_cause_kind kind); /* "kernels", "idle", … */
+
+struct lpo_diff_cause {
+    enum lpo_diff_cause_kind kind;
+    double value[LPO_DIFF_SIDES];     /* ns of the wall time of a unit; bytes */
+    double busy[LPO_DIFF_SIDES];      /* kernels: their own time */
+    double count[LPO_DIFF_SIDES];     /* launches; idle: how often */
+    const char *name[LPO_DIFF_SIDES]; /* kernels as they are shown, a copy, what the host is in */
+    const char *full[LPO_DIFF_SIDES]; /* whole names */
+    const char *op, *region, *member; /* where; "": not known or everywhere */
+    const char *python, *inner;       /* idle: the function around it; most of it is in */
+    uint32_t group, row;              /* of groups, of kernels; UINT32_MAX */
+    bool waits;                       /* idle: the host waits in a call */
 };
 
 struct lpo_diff_wall {
     bool known;
     const struct lpo_diff_device *device[LPO_DIFF_SIDES];
     int64_t ns[LPO_DIFF_SIDES];
-    int64_t parts[LPO_DIFF_PARTS]; /* b less a: they add up to ns[B] - ns[A] */
-    double step_ns[LPO_DIFF_SIDES];
-    double sure_ns; /* per step, the change without that of idle time, where chance explains it */
-    struct lpo_diff_verdict verdict;
+    int64_t parts[LPO_DIFF_PARTS];  /* b less a: they add up to ns[B] - ns[A] */
+    double unit_ns[LPO_DIFF_SIDES]; /* of one unit of work */
+    double sure_ns; /* per unit, the change without that of idle time, where chance explains it */
+    struct lpo_diff_verdict verdict; /* low and high are those of a unit */
+    bool unsure;    /* beyond the noise that is known, and too little to prove it */
+    bool paused;    /* few units that took much longer make up the change */
+    double visible; /* a smaller change would not show; 0: not known */
+    double spread;  /* of the units of a side, the calmer one: a standard deviation, as a share */
+    struct lpo_diff_pauses pauses[LPO_DIFF_SIDES];
     /* GPU time of a step, of kernels that compute: a program that waits for its host hides slower
      * kernels in its idle time. Collectives wait for each other, and are left out. */
     double compute_ns[LPO_DIFF_SIDES];
@@ -123,7 +175,8 @@ struct lpo_diff_wall {
 struct lpo_diff_difference {
     const char *key; /* "gpu", "config.infer.batch_size" */
     const char *a, *b;
-    bool fatal; /* numbers mean nothing then */
+    bool fatal; /* nothing is common: numbers mean nothing then */
+    bool work;  /* the machine or the work is another: said first */
 };
 
 struct lpo_diff_figure_row {
@@ -152,8 +205,12 @@ struct lpo_diff {
     LPO_VEC(struct lpo_diff_difference) differences; /* fatal ones first */
     bool by_host;                  /* no GPU time on either side: rows have host times */
     const char *unit;              /* of lengths: "step"; NULL: they are equal or not known */
-    bool inferred;                 /* from launches: no range says what a step is */
     double length[LPO_DIFF_SIDES]; /* steps; 1 where unit is NULL */
+    struct lpo_diff_work work;
+    double *lengths;                       /* units of each run, those of A first */
+    const struct lpo_diff_series **series; /* of each run; NULL: none */
+    double units[LPO_DIFF_SIDES];          /* of the runs that stand for their sides */
+    LPO_VEC(struct lpo_diff_cause) causes; /* largest change first, REST last */
     struct lpo_diff_wall wall;
     lpo_diff_rows rows[LPO_DIFF_TABLES];   /* largest change first */
     LPO_VEC(struct lpo_diff_group) groups; /* largest first */
@@ -171,8 +228,8 @@ LPO_AUTO_DEFINE(lpo_diff);
  * LPO_DIFF_LEAST_RUNS with four runs or more in all. */
 double lpo_diff_least(const struct lpo_diff *d);
 
-/* By how much the wall time of a step grew, 0.03 for 3 %; without a wall time, the GPU time. What
- * chance may explain is not counted, so 0 where the change is not significant. */
+/* By how much the wall time of a unit grew at least, 0.03 for 3 %: the better end of the interval;
+ * where units are too few for one, the change itself, if it is beyond the noise; else 0. */
 double lpo_diff_wall_regression(const struct lpo_diff *d);
 /* The same of the GPU time of kernels that compute; 0 where the wall time fell beyond chance: more
  * may run at once then, and each kernel take longer. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/diff/sample.h"
+#include "analysis/diff/significance.h"
 #include "analysis/ladder/ladder.h"
 #include "analysis/wall/wall.h"
 #include "region/classes.h"
@@ -78,11 +78,47 @@ struct lpo_diff_item {
     LPO_VEC(struct lpo_diff_stratum) strata;
 };
 
-/* A kernel in the region that launched it. */
-struct lpo_diff_place {
-    uint32_t region, kernel; /* rows of the tables */
+/* What a unit of work is. */
+enum lpo_diff_unit_kind { LPO_DIFF_RUN, LPO_DIFF_STEP, LPO_DIFF_CALL, LPO_DIFF_LAUNCH };
+
+/* Units of one kind, one after another: the time from the end of one to the end of the next. */
+struct lpo_diff_series {
+    enum lpo_diff_unit_kind kind;
+    uint32_t row; /* calls: of regions; launches: of kernels */
+    uint64_t count;
+    int64_t total_ns;
+    LPO_VEC(double) ns; /* of one; where there are many, each value is the mean of several */
+};
+
+#define LPO_DIFF_IS_COPY 0x80000000u
+
+/* What one kernel, or kind of copy, did in the window for one operator in one region. */
+struct lpo_diff_cell {
+    uint32_t region, op_row; /* rows of the tables; LPO_NONE */
+    uint32_t kernel;         /* row of kernels; with LPO_DIFF_IS_COPY of copies */
     uint64_t launches;
     int64_t ns;
+    int64_t wall_ns; /* of it, what nothing else owns: see window.c */
+};
+
+/* A path of slices that were open while the GPU was idle; the row of its parent stands before it.
+ * Row 0 is all idle time. */
+struct lpo_diff_idle {
+    uint32_t parent, name; /* name: row of names */
+    unsigned kind;         /* enum lpo_host_kind */
+    uint64_t count;
+    int64_t ns;
+};
+
+/* `key` is the same in every run. */
+struct lpo_diff_name {
+    const char *key, *name;
+};
+
+/* One of several regions or modules that differ in numbers only. */
+struct lpo_diff_member {
+    const char *family, *name;
+    int64_t ns; /* GPU time of what it launched */
 };
 
 /* Something that should be the same on both sides. */
@@ -132,7 +168,13 @@ struct lpo_diff_digest {
     struct lpo_arena *arena;
     const char *label; /* the path as given */
     LPO_VEC(struct lpo_diff_item) items[LPO_DIFF_TABLES];
-    LPO_VEC(struct lpo_diff_place) places;
+    LPO_VEC(struct lpo_diff_series) series; /* the best one first */
+    int64_t window_ns;                      /* what cells and idle time add up to; 0: no clock */
+    LPO_VEC(struct lpo_diff_cell) cells;
+    LPO_VEC(const char *) copies;
+    LPO_VEC(struct lpo_diff_name) names;
+    LPO_VEC(struct lpo_diff_idle) idle;
+    LPO_VEC(struct lpo_diff_member) members;
     LPO_VEC(struct lpo_diff_device) devices; /* longest span first */
     LPO_VEC(struct lpo_diff_fact) facts;
     struct lpo_diff_load load;
@@ -143,12 +185,11 @@ struct lpo_diff_digest {
     bool has_strip;
     int64_t gpu_ns; /* of all kernels */
     uint64_t launches, lost;
-    bool replay, sums;                 /* times of ncu's replay; sums alone, without a clock */
-    uint32_t step;                     /* row of regions whose visits are steps; UINT32_MAX: none */
-    uint64_t steps;                    /* of one process; 0: not known */
-    struct lpo_diff_sample step_calls; /* host time of one step */
-    double noise;                      /* variation between repeats; 0: not known */
-    double noise_limit;                /* run.max_cv */
+    bool replay, sums;  /* times of ncu's replay; sums alone, without a clock */
+    uint32_t step;      /* row of regions whose visits are steps; UINT32_MAX: none */
+    uint64_t steps;     /* of one process; 0: not known */
+    double noise;       /* variation between repeats; 0: not known */
+    double noise_limit; /* run.max_cv */
 };
 
 /* NULL where the run has no trace. Copies what it keeps. */

@@ -102,18 +102,75 @@ static void write_load(struct lpo_json_writer *w, const struct lpo_diff_load *l)
     lpo_jw_end(w);
 }
 
-static void write_rest(struct lpo_json_writer *w, const struct lpo_diff_digest *d)
+/* A row of whole numbers; LPO_NONE is -1. */
+static void write_numbers(struct lpo_json_writer *w, const int64_t *n, size_t count)
 {
-    lpo_jw_array(w, "places");
-    for (size_t i = 0; i < d->places.len; i++) {
+    lpo_jw_array(w, NULL);
+    for (size_t i = 0; i < count; i++)
+        lpo_jw_int(w, NULL, n[i] == UINT32_MAX ? -1 : n[i]);
+    lpo_jw_end(w);
+}
+
+static void write_series(struct lpo_json_writer *w, const struct lpo_diff_series *s)
+{
+    lpo_jw_object(w, NULL);
+    lpo_jw_int(w, "kind", (int)s->kind);
+    lpo_jw_int(w, "row", s->row == UINT32_MAX ? -1 : (int64_t)s->row);
+    lpo_jw_uint(w, "count", s->count);
+    lpo_jw_int(w, "total_ns", s->total_ns);
+    lpo_jw_array(w, "ns");
+    for (size_t i = 0; i < s->ns.len; i++)
+        lpo_jw_int(w, NULL, (int64_t)s->ns.at[i]);
+    lpo_jw_end(w);
+    lpo_jw_end(w);
+}
+
+static void write_window(struct lpo_json_writer *w, const struct lpo_diff_digest *d)
+{
+    lpo_jw_int(w, "window_ns", d->window_ns);
+    lpo_jw_array(w, "series");
+    for (size_t i = 0; i < d->series.len; i++)
+        write_series(w, &d->series.at[i]);
+    lpo_jw_end(w);
+    lpo_jw_array(w, "cells");
+    for (size_t i = 0; i < d->cells.len; i++) {
+        const struct lpo_diff_cell *c = &d->cells.at[i];
+
+        write_numbers(
+            w,
+            (int64_t[]){ c->region, c->op_row, c->kernel, (int64_t)c->launches, c->ns, c->wall_ns },
+            6);
+    }
+    lpo_jw_end(w);
+    lpo_jw_array(w, "copies");
+    for (size_t i = 0; i < d->copies.len; i++)
+        lpo_jw_text(w, NULL, d->copies.at[i]);
+    lpo_jw_end(w);
+    lpo_jw_array(w, "names");
+    for (size_t i = 0; i < d->names.len; i++)
+        lpo_jw_text(w, NULL, d->names.at[i].name);
+    lpo_jw_end(w);
+    lpo_jw_array(w, "idle");
+    for (size_t i = 0; i < d->idle.len; i++) {
+        const struct lpo_diff_idle *x = &d->idle.at[i];
+
+        write_numbers(w, (int64_t[]){ x->parent, x->name, x->kind, (int64_t)x->count, x->ns }, 5);
+    }
+    lpo_jw_end(w);
+    lpo_jw_array(w, "members");
+    for (size_t i = 0; i < d->members.len; i++) {
         lpo_jw_array(w, NULL);
-        lpo_jw_uint(w, NULL, d->places.at[i].region);
-        lpo_jw_uint(w, NULL, d->places.at[i].kernel);
-        lpo_jw_uint(w, NULL, d->places.at[i].launches);
-        lpo_jw_int(w, NULL, d->places.at[i].ns);
+        lpo_jw_text(w, NULL, d->members.at[i].family);
+        lpo_jw_text(w, NULL, d->members.at[i].name);
+        lpo_jw_int(w, NULL, d->members.at[i].ns);
         lpo_jw_end(w);
     }
     lpo_jw_end(w);
+}
+
+static void write_rest(struct lpo_json_writer *w, const struct lpo_diff_digest *d)
+{
+    write_window(w, d);
     lpo_jw_array(w, "measures");
     for (size_t i = 0; i < d->measures.len; i++) {
         lpo_jw_array(w, NULL);
@@ -165,7 +222,6 @@ void lpo_diff_digest_write(const struct lpo_diff_digest *d, struct lpo_str *out)
     lpo_jw_uint(&w, "steps", d->steps);
     lpo_jw_real(&w, "noise", d->noise);
     lpo_jw_real(&w, "noise_limit", d->noise_limit);
-    write_sample(&w, "step_calls", &d->step_calls);
     write_devices(&w, d);
     for (int t = 0; t < LPO_DIFF_TABLES; t++) {
         lpo_jw_array(&w, tables[t]);
@@ -297,19 +353,102 @@ static void read_devices(struct lpo_diff_digest *d, const struct lpo_json *list)
     }
 }
 
-static void read_places(struct lpo_diff_digest *d, const struct lpo_json *list)
+static void read_numbers(const struct lpo_json *v, int64_t *out, size_t count)
 {
-    LPO_JSON_EACH(v, list)
-    {
-        int64_t n[4] = { -1, -1, 0, 0 };
-        int k = 0;
+    const struct lpo_json *x = v->first;
 
-        for (const struct lpo_json *x = v->first; x && k < 4; x = x->next)
-            n[k++] = bounded(x, -1, MOST_NS);
-        if (n[0] >= 0 && (uint64_t)n[0] < d->items[LPO_DIFF_REGIONS].len && n[1] >= 0 &&
-            (uint64_t)n[1] < d->items[LPO_DIFF_KERNELS].len && n[2] >= 0 && n[3] >= 0)
-            lpo_vec_push(&d->places, (struct lpo_diff_place){ (uint32_t)n[0], (uint32_t)n[1],
-                                                              (uint64_t)n[2], n[3] });
+    for (size_t i = 0; i < count; i++, x = x ? x->next : NULL)
+        out[i] = x ? bounded(x, -1, MOST_NS) : -1;
+}
+
+/* -1: none. False: there is no such row. */
+static bool row_at(int64_t n, size_t count, uint32_t *out)
+{
+    *out = n < 0 ? UINT32_MAX : (uint32_t)n;
+    return n < (int64_t)count;
+}
+
+static void read_series(struct lpo_diff_digest *d, const struct lpo_json *v)
+{
+    struct lpo_diff_series s = {
+        .kind = (enum lpo_diff_unit_kind)bounded(lpo_json_get(v, "kind"), LPO_DIFF_STEP,
+                                                 LPO_DIFF_LAUNCH),
+        .count = count_at(v, "count"),
+        .total_ns = ns_at(v, "total_ns", 0),
+    };
+    int table = s.kind == LPO_DIFF_CALL ? LPO_DIFF_REGIONS : LPO_DIFF_KERNELS;
+
+    if (!row_at(lpo_json_int(lpo_json_get(v, "row"), -1), d->items[table].len, &s.row) ||
+        (s.row == UINT32_MAX) != (s.kind == LPO_DIFF_STEP) || !s.count || !s.total_ns)
+        return;
+    LPO_JSON_EACH(n, lpo_json_get(v, "ns"))
+    lpo_vec_push(&s.ns, (double)bounded(n, 0, MOST_NS));
+    lpo_vec_push(&d->series, s);
+}
+
+static void read_cell(struct lpo_diff_digest *d, const struct lpo_json *v)
+{
+    struct lpo_diff_cell c = { 0 };
+    int64_t n[6];
+    size_t kernels;
+
+    read_numbers(v, n, 6);
+    kernels = n[2] >= 0 && ((uint64_t)n[2] & LPO_DIFF_IS_COPY) ? LPO_DIFF_IS_COPY + d->copies.len
+                                                               : d->items[LPO_DIFF_KERNELS].len;
+    if (!row_at(n[0], d->items[LPO_DIFF_REGIONS].len, &c.region) ||
+        !row_at(n[1], d->items[LPO_DIFF_OPERATORS].len, &c.op_row) ||
+        !row_at(n[2], kernels, &c.kernel) || n[2] < 0 || n[3] < 0 || n[4] < 0 || n[5] < 0)
+        return;
+    c.launches = (uint64_t)n[3];
+    c.ns = n[4];
+    c.wall_ns = n[5];
+    lpo_vec_push(&d->cells, c);
+}
+
+static void read_idle(struct lpo_diff_digest *d, const struct lpo_json *v)
+{
+    struct lpo_diff_idle x = { 0 };
+    int64_t n[5];
+
+    read_numbers(v, n, 5);
+    /* parents stand before their children, so no circle can be made; only row 0 has none */
+    if (!row_at(n[0], d->idle.len, &x.parent) || !row_at(n[1], d->names.len, &x.name) ||
+        (x.parent == UINT32_MAX || x.name == UINT32_MAX) != (d->idle.len == 0) || n[4] < 0)
+        return;
+    x.kind = (unsigned)n[2];
+    x.count = n[3] > 0 ? (uint64_t)n[3] : 0;
+    x.ns = n[4];
+    lpo_vec_push(&d->idle, x);
+}
+
+static void read_window(struct lpo_diff_digest *d, const struct lpo_json *root)
+{
+    LPO_JSON_EACH(v, lpo_json_get(root, "series"))
+    read_series(d, v);
+    LPO_JSON_EACH(v, lpo_json_get(root, "copies"))
+    lpo_vec_push(&d->copies, lpo_arena_strdup(d->arena, lpo_json_text(v, "")));
+    LPO_JSON_EACH(v, lpo_json_get(root, "names"))
+    {
+        const char *name = lpo_json_text(v, "");
+        LPO_STR key = { 0 };
+
+        lpo_str_add_starred(&key, name, strlen(name));
+        lpo_vec_push(&d->names,
+                     (struct lpo_diff_name){ lpo_arena_strdup(d->arena, lpo_str_text(&key)),
+                                             lpo_arena_strdup(d->arena, name) });
+    }
+    LPO_JSON_EACH(v, lpo_json_get(root, "cells"))
+    read_cell(d, v);
+    LPO_JSON_EACH(v, lpo_json_get(root, "idle"))
+    read_idle(d, v);
+    LPO_JSON_EACH(v, lpo_json_get(root, "members"))
+    {
+        const struct lpo_json *name = v->first ? v->first->next : NULL;
+
+        lpo_vec_push(&d->members, (struct lpo_diff_member){
+                                      lpo_arena_strdup(d->arena, lpo_json_text(v->first, "")),
+                                      lpo_arena_strdup(d->arena, lpo_json_text(name, "")),
+                                      bounded(name ? name->next : NULL, 0, MOST_NS) });
     }
 }
 
@@ -399,7 +538,7 @@ static void read_head(struct lpo_diff_digest *d, const struct lpo_json *root)
         d->step = (uint32_t)step;
         d->steps = count_at(root, "steps");
     }
-    read_sample(lpo_json_get(root, "step_calls"), &d->step_calls);
+    d->window_ns = ns_at(root, "window_ns", 0);
 }
 
 int lpo_diff_digest_parse(const char *text, size_t len, struct lpo_diff_digest **out,
@@ -421,7 +560,7 @@ int lpo_diff_digest_parse(const char *text, size_t len, struct lpo_diff_digest *
     read_item(d, t, v);
     read_head(d, root);
     read_devices(d, lpo_json_get(root, "devices"));
-    read_places(d, lpo_json_get(root, "places"));
+    read_window(d, root);
     read_rest(d, root);
     *out = d;
     return 0;

@@ -8,30 +8,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/diff/compare.h"
+#include "analysis/diff/private.h"
+#include "util/arena.h"
 #include "util/map.h"
 
-/* One kernel in one region, of one step. */
+/* One kernel at one place, of one step. */
 struct cell {
-    uint32_t kernel, region; /* rows of the diff */
+    uint32_t kernel, place; /* row of the diff; row of places */
     double count[LPO_DIFF_SIDES];
-    double ns[LPO_DIFF_SIDES];
+    double ns[LPO_DIFF_SIDES], wall_ns[LPO_DIFF_SIDES];
+};
+
+/* A region, or in it an operator with its input shapes. */
+struct place {
+    uint32_t parent, region;
+    unsigned depth;
+    const char *op; /* "": a region */
 };
 
 struct grouper {
     struct lpo_diff *d;
     LPO_VEC(struct cell) cells;
-    struct lpo_map_pair at; /* kernel and region: the cell that is there now */
-    uint32_t *parents;      /* per row of regions: the row around it, or UINT32_MAX */
-    unsigned *depths;
+    struct lpo_map_pair at;       /* kernel and place: the cell that is there now */
+    LPO_VEC(struct place) places; /* regions first */
+    struct lpo_map *ops;          /* region and operator: place plus one */
 };
 
-/* Rows of the diff for the items of the run that stands for a side. */
-static uint32_t *rows_of(const struct lpo_diff *d, enum lpo_diff_table table, size_t run)
+uint32_t *lpo_diff_rows_of(const struct lpo_diff *d, enum lpo_diff_table table,
+                           enum lpo_diff_side side)
 {
-    const struct lpo_diff_digest *g = lpo_diff_run_at(d, run);
+    const struct lpo_diff_digest *g = d->shown[side];
     uint32_t *out = lpo_xcalloc(g->items[table].len + 1, sizeof *out);
+    size_t run = side == LPO_DIFF_A ? 0 : d->side[LPO_DIFF_A].len;
 
+    while (lpo_diff_run_at(d, run) != g)
+        run++;
     memset(out, 0xff, (g->items[table].len + 1) * sizeof *out);
     for (size_t i = 0; i < d->rows[table].len; i++)
         if (d->rows[table].at[i].in[run])
@@ -39,55 +50,82 @@ static uint32_t *rows_of(const struct lpo_diff *d, enum lpo_diff_table table, si
     return out;
 }
 
-static size_t shown_index(const struct lpo_diff *d, enum lpo_diff_side side)
+static uint32_t place_of(struct grouper *g, const struct lpo_diff_digest *d, uint32_t region,
+                         uint32_t op_row)
 {
-    size_t i = side == LPO_DIFF_A ? 0 : d->side[LPO_DIFF_A].len;
+    const struct lpo_diff_item *op;
+    const char *key;
+    uint64_t *at;
 
-    while (lpo_diff_run_at(d, i) != d->shown[side])
-        i++;
-    return i;
+    if (op_row == UINT32_MAX)
+        return region;
+    op = &d->items[LPO_DIFF_OPERATORS].at[op_row];
+    key = lpo_arena_printf(g->d->arena, "%u %s %s", region, op->name, op->detail);
+    at = lpo_map_put(g->ops, key, strlen(key), NULL);
+    if (!*at) {
+        lpo_vec_push(&g->places, (struct place){ .parent = region,
+                                                 .region = region,
+                                                 .depth = g->places.at[region].depth + 1,
+                                                 .op = op->name });
+        *at = g->places.len;
+    }
+    return (uint32_t)*at - 1;
+}
+
+static void add_regions(struct grouper *g, enum lpo_diff_side side)
+{
+    const struct lpo_diff_digest *d = g->d->shown[side];
+    uint32_t *regions = lpo_diff_rows_of(g->d, LPO_DIFF_REGIONS, side);
+
+    for (size_t i = 0; i < d->items[LPO_DIFF_REGIONS].len; i++) {
+        const struct lpo_diff_item *item = &d->items[LPO_DIFF_REGIONS].at[i];
+
+        if (regions[i] == UINT32_MAX)
+            continue;
+        g->places.at[regions[i]].depth = 2 * item->depth; /* operators stand between */
+        if (item->parent != UINT32_MAX)
+            g->places.at[regions[i]].parent = regions[item->parent];
+    }
+    free(regions);
 }
 
 static void add_side(struct grouper *g, enum lpo_diff_side side)
 {
     const struct lpo_diff *d = g->d;
     const struct lpo_diff_digest *digest = d->shown[side];
-    size_t run = shown_index(d, side);
-    uint32_t *kernels = rows_of(d, LPO_DIFF_KERNELS, run);
-    uint32_t *regions = rows_of(d, LPO_DIFF_REGIONS, run);
+    uint32_t *kernels = lpo_diff_rows_of(d, LPO_DIFF_KERNELS, side);
+    uint32_t *regions = lpo_diff_rows_of(d, LPO_DIFF_REGIONS, side);
 
-    for (size_t i = 0; i < digest->places.len; i++) {
-        const struct lpo_diff_place *p = &digest->places.at[i];
-        uint32_t kernel = kernels[p->kernel], region = regions[p->region], row;
+    for (size_t i = 0; i < digest->cells.len; i++) {
+        const struct lpo_diff_cell *c = &digest->cells.at[i];
+        uint32_t kernel, place, row;
         bool fresh;
 
-        if (kernel == UINT32_MAX || region == UINT32_MAX)
+        if (c->kernel & LPO_DIFF_IS_COPY || c->region == UINT32_MAX ||
+            kernels[c->kernel] == UINT32_MAX || regions[c->region] == UINT32_MAX)
             continue;
-        row = lpo_map_pair_put(&g->at, kernel, region, &fresh);
+        kernel = kernels[c->kernel];
+        place = place_of(g, digest, regions[c->region], c->op_row);
+        row = lpo_map_pair_put(&g->at, kernel, place, &fresh);
         if (fresh)
-            lpo_vec_push(&g->cells, (struct cell){ .kernel = kernel, .region = region });
-        g->cells.at[row].count[side] += (double)p->launches / lpo_diff_run_length(d, run);
-        g->cells.at[row].ns[side] += (double)p->ns / lpo_diff_run_length(d, run);
-    }
-    for (size_t i = 0; i < digest->items[LPO_DIFF_REGIONS].len; i++) {
-        const struct lpo_diff_item *item = &digest->items[LPO_DIFF_REGIONS].at[i];
-
-        if (regions[i] == UINT32_MAX)
-            continue;
-        g->depths[regions[i]] = item->depth;
-        if (item->parent != UINT32_MAX)
-            g->parents[regions[i]] = regions[item->parent];
+            lpo_vec_push(&g->cells, (struct cell){ .kernel = kernel, .place = place });
+        g->cells.at[row].count[side] += (double)c->launches / d->length[side];
+        g->cells.at[row].ns[side] += (double)c->ns / d->length[side];
+        g->cells.at[row].wall_ns[side] += (double)c->wall_ns / d->units[side];
     }
     free(kernels);
     free(regions);
 }
 
 /* More often in B, less often, or as often: 1, -1, 0. */
-static int direction(const struct cell *c)
+static int direction(const struct lpo_diff *d, const struct cell *c)
 {
     double change = c->count[LPO_DIFF_B] - c->count[LPO_DIFF_A];
+    double most = fmax(c->count[LPO_DIFF_A], c->count[LPO_DIFF_B]), cut = 0;
 
-    if (fabs(change) <= 0.005 * fmax(c->count[LPO_DIFF_A], c->count[LPO_DIFF_B]))
+    if (d->unit && d->work.loose) /* a launch at either end of a capture is cut off */
+        cut = 0.05 * most + 3 / fmin(d->units[LPO_DIFF_A], d->units[LPO_DIFF_B]);
+    if (fabs(change) <= 0.005 * most + cut)
         return 0;
     return change > 0 ? 1 : -1;
 }
@@ -100,7 +138,10 @@ static void add_rows(struct lpo_diff *d, struct lpo_diff_group *out, const struc
     double ns = c->ns[LPO_DIFF_B] - c->ns[LPO_DIFF_A];
 
     r->group = group;
-    if (direction(c) > 0) {
+    r->grouped_ns += c->wall_ns[LPO_DIFF_B] - c->wall_ns[LPO_DIFF_A];
+    out->wall_ns[LPO_DIFF_A] += c->wall_ns[LPO_DIFF_A];
+    out->wall_ns[LPO_DIFF_B] += c->wall_ns[LPO_DIFF_B];
+    if (direction(d, c) > 0) {
         lpo_vec_push(&out->come, c->kernel);
         out->come_launches += (uint64_t)llround(launches);
         out->come_ns += (int64_t)llround(ns);
@@ -140,23 +181,24 @@ static void largest_first(const struct lpo_diff *d, uint32_t *kernels, size_t n,
     free(sized);
 }
 
-/* All cells that are at this region now: one group where some came and some went. */
-static bool close_region(struct grouper *g, uint32_t region)
+/* All cells that are at this place now: one group where some came and some went. */
+static bool close_place(struct grouper *g, uint32_t place)
 {
     struct lpo_diff *d = g->d;
-    const struct lpo_diff_row *r = &d->rows[LPO_DIFF_REGIONS].at[region];
-    struct lpo_diff_group out = { .region = r->item[r->item[LPO_DIFF_B] ? 1 : 0]->name };
+    const struct lpo_diff_row *r = &d->rows[LPO_DIFF_REGIONS].at[g->places.at[place].region];
+    struct lpo_diff_group out = { .region = r->item[r->item[LPO_DIFF_B] ? 1 : 0]->name,
+                                  .op = g->places.at[place].op };
     bool seen[2] = { false, false };
 
     for (size_t i = 0; i < g->cells.len; i++)
-        if (g->cells.at[i].region == region && direction(&g->cells.at[i]))
-            seen[direction(&g->cells.at[i]) > 0] = true;
+        if (g->cells.at[i].place == place && direction(g->d, &g->cells.at[i]))
+            seen[direction(g->d, &g->cells.at[i]) > 0] = true;
     if (!seen[0] || !seen[1])
         return false;
     for (size_t i = 0; i < g->cells.len; i++)
-        if (g->cells.at[i].region == region && direction(&g->cells.at[i])) {
+        if (g->cells.at[i].place == place && direction(g->d, &g->cells.at[i])) {
             add_rows(d, &out, &g->cells.at[i]);
-            g->cells.at[i].region = UINT32_MAX;
+            g->cells.at[i].place = UINT32_MAX;
         }
     largest_first(d, out.gone.at, out.gone.len, LPO_DIFF_A);
     largest_first(d, out.come.at, out.come.len, LPO_DIFF_B);
@@ -165,19 +207,19 @@ static bool close_region(struct grouper *g, uint32_t region)
     return true;
 }
 
-/* The cells of a region go on to the region around it. */
-static void pass_on(struct grouper *g, uint32_t region)
+/* The cells of a place go on to the region around it. */
+static void pass_on(struct grouper *g, uint32_t place)
 {
-    uint32_t outer = g->parents[region];
+    uint32_t outer = g->places.at[place].parent;
 
     for (size_t i = 0; i < g->cells.len; i++) {
         struct cell *c = &g->cells.at[i], *there;
         bool fresh;
         uint32_t row;
 
-        if (c->region != region)
+        if (c->place != place)
             continue;
-        c->region = outer;
+        c->place = outer;
         if (outer == UINT32_MAX)
             continue;
         row = lpo_map_pair_put(&g->at, c->kernel, outer, &fresh);
@@ -188,9 +230,10 @@ static void pass_on(struct grouper *g, uint32_t region)
             for (int side = 0; side < LPO_DIFF_SIDES; side++) {
                 there->count[side] += c->count[side];
                 there->ns[side] += c->ns[side];
+                there->wall_ns[side] += c->wall_ns[side];
             }
         }
-        g->cells.at[i].region = UINT32_MAX;
+        g->cells.at[i].place = UINT32_MAX;
     }
 }
 
@@ -202,8 +245,8 @@ static void drop_unchanged(struct grouper *g)
     lpo_map_pair_free(&g->at);
     g->at = (struct lpo_map_pair){ 0 };
     for (size_t i = 0; i < g->cells.len; i++)
-        if (direction(&g->cells.at[i])) {
-            lpo_map_pair_put(&g->at, g->cells.at[i].kernel, g->cells.at[i].region, &fresh);
+        if (direction(g->d, &g->cells.at[i])) {
+            lpo_map_pair_put(&g->at, g->cells.at[i].kernel, g->cells.at[i].place, &fresh);
             g->cells.at[kept++] = g->cells.at[i];
         }
     g->cells.len = kept;
@@ -239,33 +282,34 @@ static void sort_groups(struct lpo_diff *d)
     free(sorted);
 }
 
-/* Regions times changed cells: in two programs with nothing in common only the outermost regions
+/* Places times changed cells: in two programs with nothing in common only the outermost regions
  * are looked at, because a full search would take minutes. */
 enum { MOST_WORK = 20000000 };
 
 void lpo_diff_compare_groups(struct lpo_diff *d)
 {
     size_t regions = d->rows[LPO_DIFF_REGIONS].len;
-    struct grouper g = { .d = d };
+    struct grouper g = { .d = d, .ops = lpo_map_create() };
     unsigned deepest = 0;
 
-    g.parents = lpo_xcalloc(regions + 1, sizeof *g.parents);
-    g.depths = lpo_xcalloc(regions + 1, sizeof *g.depths);
-    memset(g.parents, 0xff, (regions + 1) * sizeof *g.parents);
+    for (uint32_t i = 0; i < regions; i++)
+        lpo_vec_push(&g.places, (struct place){ .parent = UINT32_MAX, .region = i, .op = "" });
+    add_regions(&g, LPO_DIFF_A);
+    add_regions(&g, LPO_DIFF_B);
     add_side(&g, LPO_DIFF_A);
     add_side(&g, LPO_DIFF_B);
     drop_unchanged(&g);
-    for (size_t i = 0; i < regions; i++)
-        deepest = g.depths[i] > deepest ? g.depths[i] : deepest;
-    if (g.cells.len * (regions + 1) > MOST_WORK)
+    for (size_t i = 0; i < g.places.len; i++)
+        deepest = g.places.at[i].depth > deepest ? g.places.at[i].depth : deepest;
+    if (g.cells.len * (g.places.len + 1) > MOST_WORK)
         deepest = 0;
     for (unsigned depth = deepest + 1; depth-- > 0;)
-        for (uint32_t i = 0; i < regions && g.cells.len; i++)
-            if (g.depths[i] == depth && !close_region(&g, i))
+        for (uint32_t i = 0; i < g.places.len && g.cells.len; i++)
+            if (g.places.at[i].depth == depth && !close_place(&g, i))
                 pass_on(&g, i);
     sort_groups(d);
+    lpo_map_destroy(g.ops);
     lpo_map_pair_free(&g.at);
     lpo_vec_free(&g.cells);
-    free(g.parents);
-    free(g.depths);
+    lpo_vec_free(&g.places);
 }

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/diff/compare.h"
+#include "analysis/diff/private.h"
+
+#define CALM_STEPS 0.03 /* spread of steps; twice as much is restless */
+#define HOST_NOISE 0.3  /* of idle time, from run to run */
 
 const char *lpo_diff_basis_name(enum lpo_diff_basis basis)
 {
@@ -81,8 +84,12 @@ static bool other_count(const struct lpo_diff *d, const struct lpo_diff_row *r)
     }
     a = low[LPO_DIFF_B] > high[LPO_DIFF_A] ? high[LPO_DIFF_A] : low[LPO_DIFF_A];
     b = low[LPO_DIFF_B] > high[LPO_DIFF_A] ? low[LPO_DIFF_B] : high[LPO_DIFF_B];
+    /* where units are counted from launches, a call at either end may be cut off */
     return (low[LPO_DIFF_B] > high[LPO_DIFF_A] || high[LPO_DIFF_B] < low[LPO_DIFF_A]) &&
-           fabs(b - a) > LPO_DIFF_LEAST_COUNT * fmax(a, b);
+           fabs(b - a) > LPO_DIFF_LEAST_COUNT * fmax(a, b) +
+                             (d->unit && d->work.inferred
+                                  ? 3 / fmin(d->units[LPO_DIFF_A], d->units[LPO_DIFF_B])
+                                  : 0);
 }
 
 /* The change of a row as a share of the larger side. */
@@ -100,7 +107,8 @@ double lpo_diff_least(const struct lpo_diff *d)
 
 static void judge_count(const struct lpo_diff *d, struct lpo_diff_row *r)
 {
-    double all = fmax(d->wall.step_ns[LPO_DIFF_A], d->wall.step_ns[LPO_DIFF_B]);
+    double all = d->unit ? fmax(d->wall.unit_ns[LPO_DIFF_A], d->wall.unit_ns[LPO_DIFF_B])
+                         : (double)(d->wall.known ? d->wall.ns[LPO_DIFF_A] : d->shown[0]->gpu_ns);
 
     if (!other_count(d, r))
         return;
@@ -212,19 +220,16 @@ static struct lpo_diff_prior judge_rows(struct lpo_diff *d)
 
 static void wall_by_runs(struct lpo_diff *d, struct lpo_diff_evidence *e)
 {
-    size_t runs = d->side[LPO_DIFF_A].len + d->side[LPO_DIFF_B].len, n[LPO_DIFF_SIDES] = { 0 };
-    double *values = lpo_xcalloc(runs * 2, sizeof *values);
+    size_t first = d->side[LPO_DIFF_A].len, runs = first + d->side[LPO_DIFF_B].len;
+    double *values = lpo_xcalloc(runs + 1, sizeof *values);
+    bool known = true;
 
     for (size_t i = 0; i < runs; i++) {
-        const struct lpo_diff_digest *g = lpo_diff_run_at(d, i);
-        enum lpo_diff_side side = lpo_diff_run_side(d, i);
-        int64_t ns = d->wall.known && g->devices.len ? g->devices.at[0].span_ns : g->gpu_ns;
-
-        if (ns > 0)
-            values[side * runs + n[side]++] = log((double)ns / lpo_diff_run_length(d, i));
+        values[i] = log(lpo_diff_unit_ns(d, i));
+        known &= isfinite(values[i]) != 0;
     }
-    if (n[LPO_DIFF_A] + n[LPO_DIFF_B] > 3)
-        lpo_diff_evidence_add_values(e, values, n[LPO_DIFF_A], values + runs, n[LPO_DIFF_B]);
+    if (known)
+        lpo_diff_evidence_add_values(e, values, first, values + first, runs - first);
     free(values);
 }
 
@@ -267,11 +272,11 @@ static double idle_of(const struct lpo_diff_device *v)
 static double wall_by_calls(struct lpo_diff *d, const struct lpo_diff_prior *prior)
 {
     const struct lpo_diff_wall *w = &d->wall;
-    double change = w->step_ns[LPO_DIFF_B] - w->step_ns[LPO_DIFF_A], variance = 0;
+    double change = w->unit_ns[LPO_DIFF_B] - w->unit_ns[LPO_DIFF_A], variance = 0;
     double idle = 0, idle_variance = 0;
 
     for (int side = 0; side < LPO_DIFF_SIDES; side++) {
-        double length = d->length[side];
+        double length = d->units[side];
 
         variance += kernel_variance(d->shown[side], prior, length);
         if (!w->known)
@@ -292,41 +297,88 @@ static double level(const struct lpo_diff *d)
     return lpo_diff_has_repeats(d) ? LPO_DIFF_LEVEL_WALL : LPO_DIFF_LEVEL_CALLS;
 }
 
+static void judge_runs(struct lpo_diff *d, const struct lpo_diff_prior *prior)
+{
+    struct lpo_diff_verdict *v = &d->wall.verdict;
+    struct lpo_diff_evidence e = { 0 };
+    double half, shift;
+
+    wall_by_runs(d, &e);
+    if (!(e.weight > 0))
+        return;
+    half = lpo_diff_half_width(&e, prior);
+    shift = e.shift / e.weight;
+    v->basis = LPO_DIFF_BY_RUNS;
+    v->p = lpo_diff_p_repeats(&e, prior);
+    v->low = expm1(shift - half);
+    v->high = expm1(shift + half);
+    v->n[LPO_DIFF_A] = e.a;
+    v->n[LPO_DIFF_B] = e.b;
+    d->wall.visible = expm1(half);
+    v->significant = v->p <= LPO_DIFF_LEVEL_WALL && fabs(v->change) > LPO_DIFF_LEAST_RUNS;
+}
+
+/* Too few units to prove anything: is the change at least beyond the noise that is known? */
+static void judge_few(struct lpo_diff *d, const struct lpo_diff_prior *prior)
+{
+    struct lpo_diff_wall *w = &d->wall;
+    struct lpo_diff_verdict *v = &w->verdict;
+    double before = w->unit_ns[LPO_DIFF_A];
+    bool beyond;
+
+    v->basis = LPO_DIFF_BY_CALLS;
+    v->p = lpo_diff_few_units_p(d);
+    if (isnan(v->p))
+        v->p = wall_by_calls(d, prior);
+    beyond = v->p <= LPO_DIFF_LEVEL_CALLS && fabs(w->sure_ns) > LPO_DIFF_LEAST * before &&
+             (w->sure_ns > 0) == (v->change > 0);
+    w->unsure = fabs(v->change) > LPO_DIFF_LEAST && (beyond || fabs(v->change) >= LPO_DIFF_LARGE);
+    v->n[LPO_DIFF_A] = d->shown[LPO_DIFF_A]->launches;
+    v->n[LPO_DIFF_B] = d->shown[LPO_DIFF_B]->launches;
+}
+
+/* The speed of a host differs from run to run by more than that of a GPU (other cores, other
+ * clocks), which no number of steps of one run shows. So a program whose GPU waits for its host, in
+ * steps that vary, must change by more: by this share of a unit. */
+static double host_noise(const struct lpo_diff *d)
+{
+    double idle = 1, restless = (d->wall.spread - CALM_STEPS) / CALM_STEPS;
+
+    for (int side = 0; side < LPO_DIFF_SIDES; side++) {
+        const struct lpo_diff_digest *g = d->shown[side];
+
+        if (!g->idle.len || !g->window_ns)
+            return 0;
+        idle = fmin(idle, (double)g->idle.at[0].ns / (double)g->window_ns);
+    }
+    return HOST_NOISE * idle * fmax(0, fmin(1, restless));
+}
+
 static void judge_wall(struct lpo_diff *d, const struct lpo_diff_prior *prior)
 {
     struct lpo_diff_wall *w = &d->wall;
     struct lpo_diff_verdict *v = &w->verdict;
-    struct lpo_diff_evidence e = { 0 };
-    double before = w->step_ns[LPO_DIFF_A];
+    double before = w->unit_ns[LPO_DIFF_A];
 
     *v = (struct lpo_diff_verdict){ .p = 1, .low = NAN, .high = NAN };
-    v->change = before > 0 ? w->step_ns[LPO_DIFF_B] / before - 1 : 0;
-    w->sure_ns = w->step_ns[LPO_DIFF_B] - before;
+    w->sure_ns = w->unit_ns[LPO_DIFF_B] - before;
     if (!(before > 0))
         return;
+    v->change = w->unit_ns[LPO_DIFF_B] / before - 1;
     if (lpo_diff_has_repeats(d)) {
-        double half, shift;
+        judge_runs(d, prior);
+    } else if (lpo_diff_judge_units(d)) {
+        double least = LPO_DIFF_LEAST + host_noise(d);
 
-        wall_by_runs(d, &e);
-        if (!(e.weight > 0))
-            return;
-        half = lpo_diff_half_width(&e, prior);
-        shift = e.shift / e.weight;
-        v->basis = LPO_DIFF_BY_RUNS;
-        v->p = lpo_diff_p_repeats(&e, prior);
-        v->low = expm1(shift - half);
-        v->high = expm1(shift + half);
+        w->visible = fmax(w->visible, least);
+        v->significant = v->p <= LPO_DIFF_LEVEL_UNITS && fabs(v->change) > least;
+        if (!v->significant) {
+            v->change = w->unit_ns[LPO_DIFF_B] / before - 1;
+            w->unsure = lpo_diff_judge_pauses(d);
+        }
     } else {
-        v->basis = LPO_DIFF_BY_CALLS;
-        v->p = wall_by_calls(d, prior);
-        e.a = d->shown[LPO_DIFF_A]->launches;
-        e.b = d->shown[LPO_DIFF_B]->launches;
+        judge_few(d, prior);
     }
-    v->n[LPO_DIFF_A] = e.a;
-    v->n[LPO_DIFF_B] = e.b;
-    v->significant = v->p <= level(d) && fabs(v->change) > lpo_diff_least(d) &&
-                     fabs(w->sure_ns) / before > lpo_diff_least(d) &&
-                     (w->sure_ns > 0) == (v->change > 0);
 }
 
 /* --- GPU time of kernels that compute ------------------------------------------------------- */
@@ -363,6 +415,7 @@ static void judge_compute(struct lpo_diff *d, const struct lpo_diff_prior *prior
         v->basis = LPO_DIFF_BY_RUNS;
         v->p = lpo_diff_p_repeats(&e, prior);
         v->change = lpo_diff_evidence_change(&e);
+        v->low = expm1(log1p(v->change) - lpo_diff_half_width(&e, prior));
     } else if (known) {
         for (int side = 0; side < LPO_DIFF_SIDES; side++)
             variance += kernel_variance(d->shown[side], prior, d->length[side]);
@@ -372,6 +425,7 @@ static void judge_compute(struct lpo_diff *d, const struct lpo_diff_prior *prior
                                                  d->wall.compute_ns[LPO_DIFF_A]) /
                                                 sqrt(variance))
                             : v->change == 0;
+        v->low = v->change - 2.5758 * sqrt(variance) / d->wall.compute_ns[LPO_DIFF_A];
     }
     v->significant = known && v->p <= level(d) && fabs(v->change) > lpo_diff_least(d);
     free(values);
@@ -408,9 +462,9 @@ double lpo_diff_compute_regression(const struct lpo_diff *d)
 {
     const struct lpo_diff_wall *w = &d->wall;
 
-    if (!w->compute.significant || (w->verdict.significant && w->verdict.change < 0))
+    if (!w->compute.significant || w->verdict.change < -LPO_DIFF_LEAST)
         return 0;
-    return w->compute.change;
+    return fmax(0, w->compute.low);
 }
 
 double lpo_diff_regression(const struct lpo_diff *d)
@@ -420,8 +474,9 @@ double lpo_diff_regression(const struct lpo_diff *d)
 
 double lpo_diff_wall_regression(const struct lpo_diff *d)
 {
-    const struct lpo_diff_wall *w = &d->wall;
-    double sure = w->step_ns[LPO_DIFF_A] > 0 ? w->sure_ns / w->step_ns[LPO_DIFF_A] : 0;
+    const struct lpo_diff_verdict *v = &d->wall.verdict;
 
-    return w->verdict.significant ? fmin(w->verdict.change, sure) : 0;
+    if (v->significant)
+        return fmax(0, v->low);
+    return d->wall.unsure ? fmax(0, v->change) : 0;
 }

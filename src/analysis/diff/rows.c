@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Amounts and changes of every row, and the wall time as parts that add up. */
+/* Which rows of the two sides belong together, their amounts and changes, and the wall time as
+ * parts that add up. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/diff/compare.h"
+#include "analysis/diff/private.h"
 #include "util/arena.h"
+#include "util/map.h"
 
 const struct lpo_diff_digest *lpo_diff_run_at(const struct lpo_diff *d, size_t i)
 {
@@ -21,9 +23,7 @@ enum lpo_diff_side lpo_diff_run_side(const struct lpo_diff *d, size_t i)
 
 double lpo_diff_run_length(const struct lpo_diff *d, size_t i)
 {
-    if (!d->unit)
-        return 1;
-    return d->inferred ? d->length[lpo_diff_run_side(d, i)] : (double)lpo_diff_run_at(d, i)->steps;
+    return d->unit ? d->lengths[i] : 1;
 }
 
 bool lpo_diff_has_repeats(const struct lpo_diff *d)
@@ -31,7 +31,143 @@ bool lpo_diff_has_repeats(const struct lpo_diff *d)
     return d->side[LPO_DIFF_A].len + d->side[LPO_DIFF_B].len >= 4;
 }
 
-/* --- rows ----------------------------------------------------------------------------------- */
+/* --- which rows belong together
+ * ----------------------------------------------------------------------------------- */
+
+struct matcher {
+    struct lpo_diff *d;
+    enum lpo_diff_table table;
+    struct lpo_map *rows;    /* key to row plus one */
+    struct lpo_map *aliases; /* key of B to row plus one: another name of one kernel */
+};
+
+static size_t runs_of(const struct lpo_diff *d)
+{
+    return d->side[LPO_DIFF_A].len + d->side[LPO_DIFF_B].len;
+}
+
+static uint64_t row_of(struct matcher *m, const char *key)
+{
+    const uint64_t *alias = lpo_map_find(m->aliases, key, strlen(key));
+    bool fresh;
+    uint64_t *row;
+
+    if (alias)
+        return *alias - 1;
+    row = lpo_map_put(m->rows, key, strlen(key), &fresh);
+    if (fresh) {
+        struct lpo_diff_row r = { .group = UINT32_MAX };
+
+        r.in = lpo_arena_array(m->d->arena, runs_of(m->d), sizeof *r.in);
+        lpo_vec_push(&m->d->rows[m->table], r);
+        *row = m->d->rows[m->table].len;
+    }
+    return *row - 1;
+}
+
+static void add_run(struct matcher *m, size_t run)
+{
+    const struct lpo_diff_digest *g = lpo_diff_run_at(m->d, run);
+    enum lpo_diff_side side = lpo_diff_run_side(m->d, run);
+
+    for (size_t i = 0; i < g->items[m->table].len; i++) {
+        const struct lpo_diff_item *item = &g->items[m->table].at[i];
+        size_t row = row_of(m, item->key); /* may move the rows */
+        struct lpo_diff_row *r = &m->d->rows[m->table].at[row];
+
+        if (!r->in[run]) /* two folded paths may come out as one key: the first one counts */
+            r->in[run] = item;
+        if (!r->item[side])
+            r->item[side] = item;
+    }
+}
+
+/* Another text by which a kernel may be known; "" where there is none. */
+typedef const char *name_fn(struct lpo_arena *a, const struct lpo_diff_item *item);
+
+static const char *by_linker(struct lpo_arena *a, const struct lpo_diff_item *item)
+{
+    (void)a;
+    return item->linker;
+}
+
+static const char *by_short_name(struct lpo_arena *a, const struct lpo_diff_item *item)
+{
+    return lpo_arena_printf(a, "%d %s", (int)item->class, item->detail);
+}
+
+/* A kernel and its next version: the only ones of their class that the other side does not have,
+ * and their names begin alike. */
+enum { KIN = 8 }; /* letters */
+
+static const char *by_class(struct lpo_arena *a, const struct lpo_diff_item *item)
+{
+    return lpo_arena_printf(a, "%d %.*s", (int)item->class, KIN, item->detail);
+}
+
+enum { SEVERAL = UINT32_MAX };
+
+/* Kernels of B that A knows by another name: tools print names in their own ways. Only where the
+ * other name belongs to one kernel of A that B does not have and to one of B that A does not. */
+static void find_aliases(struct matcher *m, name_fn *name_of)
+{
+    struct lpo_diff *d = m->d;
+    const struct lpo_diff_digest *b = d->side[LPO_DIFF_B].at[0];
+    LPO_AUTO(lpo_map) mine = lpo_map_create();   /* keys of B */
+    LPO_AUTO(lpo_map) names = lpo_map_create();  /* other name to row of A plus one, or SEVERAL */
+    LPO_AUTO(lpo_map) theirs = lpo_map_create(); /* other name to how many of B */
+
+    for (size_t i = 0; i < b->items[m->table].len; i++) {
+        const struct lpo_diff_item *x = &b->items[m->table].at[i];
+        const char *name = name_of(d->arena, x);
+
+        lpo_map_put(mine, x->key, strlen(x->key), NULL);
+        if (!lpo_map_find(m->rows, x->key, strlen(x->key)) &&
+            !lpo_map_find(m->aliases, x->key, strlen(x->key)))
+            ++*lpo_map_put(theirs, name, strlen(name), NULL);
+    }
+    for (size_t i = 0; i < d->rows[m->table].len; i++) {
+        const struct lpo_diff_item *x = d->rows[m->table].at[i].item[LPO_DIFF_A];
+        const char *name = name_of(d->arena, x);
+        uint64_t *at;
+
+        if (lpo_map_find(mine, x->key, strlen(x->key)))
+            continue;
+        at = lpo_map_put(names, name, strlen(name), NULL);
+        *at = *at ? SEVERAL : i + 1;
+    }
+    for (size_t i = 0; i < b->items[m->table].len; i++) {
+        const struct lpo_diff_item *x = &b->items[m->table].at[i];
+        const char *name = name_of(d->arena, x);
+        const uint64_t *row = lpo_map_find(names, name, strlen(name));
+        const uint64_t *count = lpo_map_find(theirs, name, strlen(name));
+
+        if (*name && row && *row != SEVERAL && count && *count == 1 &&
+            !lpo_map_find(m->rows, x->key, strlen(x->key)) &&
+            !lpo_map_find(m->aliases, x->key, strlen(x->key)))
+            *lpo_map_put(m->aliases, x->key, strlen(x->key), NULL) = *row;
+    }
+}
+
+void lpo_diff_match(struct lpo_diff *d)
+{
+    for (int t = 0; t < LPO_DIFF_TABLES; t++) {
+        struct matcher m = { d, (enum lpo_diff_table)t, lpo_map_create(), lpo_map_create() };
+
+        for (size_t i = 0; i < runs_of(d); i++) {
+            if (t == LPO_DIFF_KERNELS && i == d->side[LPO_DIFF_A].len) {
+                find_aliases(&m, by_linker);
+                find_aliases(&m, by_short_name);
+                find_aliases(&m, by_class);
+            }
+            add_run(&m, i);
+        }
+        lpo_map_destroy(m.rows);
+        lpo_map_destroy(m.aliases);
+    }
+}
+
+/* --- amounts----------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -133,22 +269,28 @@ void lpo_diff_compare_rows(struct lpo_diff *d)
 
 /* --- wall ----------------------------------------------------------------------------------- */
 
-/* The run whose wall time per step is the median; without a clock, the GPU time. */
+/* Of one unit of a run: its steady window, else the span of its critical GPU, else GPU time. */
+double lpo_diff_unit_ns(const struct lpo_diff *d, size_t run)
+{
+    const struct lpo_diff_digest *g = lpo_diff_run_at(d, run);
+    int64_t ns = g->window_ns     ? g->window_ns
+                 : g->devices.len ? g->devices.at[0].span_ns
+                                  : g->gpu_ns;
+
+    return (double)ns / d->lengths[run];
+}
+
+/* The run whose unit takes the median time. */
 static size_t shown_run(const struct lpo_diff *d, enum lpo_diff_side side)
 {
     size_t first = side == LPO_DIFF_A ? 0 : d->side[LPO_DIFF_A].len, n = d->side[side].len;
-    double *values = lpo_xcalloc(n * 2, sizeof *values), want;
+    double *values = lpo_xcalloc(n, sizeof *values), want;
     size_t out = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        const struct lpo_diff_digest *g = lpo_diff_run_at(d, first + i);
-
-        values[i] = (double)(g->devices.len ? g->devices.at[0].span_ns : g->gpu_ns) /
-                    lpo_diff_run_length(d, first + i);
-    }
-    memcpy(values + n, values, n * sizeof *values);
-    want = middle_real(values + n, n);
-    while (out + 1 < n && values[out] != want)
+    for (size_t i = 0; i < n; i++)
+        values[i] = lpo_diff_unit_ns(d, first + i);
+    want = middle_real(values, n);
+    while (out + 1 < n && lpo_diff_unit_ns(d, first + out) != want)
         out++;
     free(values);
     return first + out;
@@ -164,13 +306,13 @@ void lpo_diff_compare_wall(struct lpo_diff *d)
         const struct lpo_diff_digest *g = lpo_diff_run_at(d, run);
 
         d->shown[side] = g;
-        if (d->unit && !d->inferred)
-            d->length[side] = (double)g->steps;
+        d->units[side] = d->lengths[run];
+        if (d->unit)
+            d->length[side] = d->lengths[run];
         w->device[side] = g->devices.len ? &g->devices.at[0] : NULL;
         w->ns[side] = w->device[side] ? w->device[side]->span_ns : 0;
         w->known &= w->device[side] != NULL;
-        w->step_ns[side] =
-            (double)(w->device[side] ? w->ns[side] : g->gpu_ns) / lpo_diff_run_length(d, run);
+        w->unit_ns[side] = lpo_diff_unit_ns(d, run);
     }
     for (size_t i = 0; w->known && i < LPO_DIFF_PARTS; i++)
         w->parts[i] = w->device[LPO_DIFF_B]->parts[i] - w->device[LPO_DIFF_A]->parts[i];

@@ -15,7 +15,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct lpo_diff_sample;
+#include "util/vec.h"
+
+enum { LPO_DIFF_KEPT = 1024 }; /* calls of one kind that are kept */
+
+/* How long calls of one kind took: every one while they are few, else a fair choice of them, so
+ * that a trace of millions of launches takes little memory. The choice is made by a generator with
+ * a fixed seed: the same trace gives the same numbers. */
+struct lpo_diff_sample {
+    uint64_t count;        /* all calls, kept or not */
+    LPO_VEC(int64_t) kept; /* in order of size after lpo_diff_sample_sort() */
+    int64_t *order; /* all calls as they came, `count` of them; NULL: too many, or not known */
+};
+
+/* `most`: calls that may be kept, at most LPO_DIFF_KEPT. */
+void lpo_diff_sample_add(struct lpo_diff_sample *s, int64_t ns, size_t most);
+void lpo_diff_sample_sort(struct lpo_diff_sample *s);
+void lpo_diff_sample_free(struct lpo_diff_sample *s);
+
+/* Of a sorted sample; 0 where it is empty. Of an even number the mean of the two in the middle. */
+double lpo_diff_sample_median(const struct lpo_diff_sample *s);
+/* Variance of one call, ns²; 0 below two calls. */
+double lpo_diff_sample_variance(const struct lpo_diff_sample *s);
+
+/* Of values in any order, which are sorted; NAN of none. */
+double lpo_diff_median(double *values, size_t count);
 
 enum { LPO_DIFF_FEW = 20 };
 

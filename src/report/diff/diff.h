@@ -12,6 +12,7 @@
 
 struct lpo_arena;
 struct lpo_diff;
+struct lpo_diff_cause;
 struct lpo_diff_difference;
 struct lpo_doc;
 struct lpo_record;
@@ -39,7 +40,12 @@ void lpo_report_diff_put(struct lpo_record *to, const struct lpo_diff *d,
 const char *lpo_report_diff_reason(struct lpo_arena *a, const struct lpo_diff_difference *x);
 /* "slower", "faster", "no change", "not comparable": the one word for scripts and titles. */
 const char *lpo_report_diff_verdict(const struct lpo_diff *d);
-/* The sentence that stands first. */
+/* What one cause is: who, where, from what to what. */
+const char *lpo_report_diff_cause(struct lpo_arena *a, const struct lpo_diff *d,
+                                  const struct lpo_diff_cause *c);
+/* "wall time of a step" */
+const char *lpo_report_diff_subject(struct lpo_arena *a, const struct lpo_diff *d);
+/* The sentences that stand first. */
 const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff *d);
 /* The section and the record of the checks. */
 void lpo_report_diff_checks(struct lpo_doc *doc, const struct lpo_diff *d,

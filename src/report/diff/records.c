@@ -42,6 +42,7 @@ static void put_reasons(struct lpo_record *to, const struct lpo_diff *d)
         lpo_doc_put_text(r, "a", x->a);
         lpo_doc_put_text(r, "b", x->b);
         lpo_doc_put_flag(r, "fatal", x->fatal);
+        lpo_doc_put_flag(r, "work", x->work);
     }
 }
 
@@ -53,6 +54,59 @@ static void put_parts(struct lpo_record *to, const char *key, const int64_t *par
     for (size_t i = 0; i < LPO_DIFF_PARTS; i++)
         if (a[i] || b[i])
             lpo_doc_put_int(r, lpo_diff_part_name(i), parts ? parts[i] : b[i] - a[i]);
+}
+
+static void put_pauses(struct lpo_record *to, const struct lpo_diff_wall *w)
+{
+    struct lpo_record *r = lpo_doc_put_record(to, "pauses");
+
+    for (int side = 0; side < LPO_DIFF_SIDES; side++) {
+        struct lpo_record *one = lpo_doc_put_record(r, side == LPO_DIFF_A ? "a" : "b");
+
+        lpo_doc_put_uint(one, "count", w->pauses[side].count);
+        lpo_doc_put_uint(one, "of", w->pauses[side].of);
+        lpo_doc_put_real(one, "ns", w->pauses[side].ns);
+    }
+}
+
+static void put_cause(struct lpo_record *list, const struct lpo_diff *d,
+                      const struct lpo_diff_cause *c)
+{
+    struct lpo_record *r = lpo_doc_put_record(list, NULL);
+    bool bytes = c->kind == LPO_DIFF_CAUSE_MEMORY;
+
+    lpo_doc_put_text(r, "kind", lpo_diff_cause_name(c->kind));
+    lpo_doc_put_text(r, "what", lpo_report_diff_cause(d->arena, d, c));
+    for (int side = 0; side < LPO_DIFF_SIDES; side++) {
+        struct lpo_record *one = lpo_doc_put_record(r, side == LPO_DIFF_A ? "a" : "b");
+
+        lpo_doc_put_text(one, "name", *c->full[side] ? c->full[side] : NULL);
+        lpo_doc_put_real(one, bytes ? "bytes" : "ns", c->value[side]);
+        lpo_doc_put_real(one, "gpu_ns", c->busy[side] > 0 ? c->busy[side] : NAN);
+        lpo_doc_put_real(one, "count", c->count[side]);
+    }
+    lpo_doc_put_real(r, bytes ? "delta_bytes" : "delta_ns",
+                     c->value[LPO_DIFF_B] - c->value[LPO_DIFF_A]);
+    lpo_doc_put_text(r, "operator", *c->op ? c->op : NULL);
+    lpo_doc_put_text(r, "region", *c->region ? c->region : NULL);
+    lpo_doc_put_text(r, "member", *c->member ? c->member : NULL);
+    lpo_doc_put_text(r, "python", *c->python ? c->python : NULL);
+    if (c->group != UINT32_MAX)
+        lpo_doc_put_uint(r, "group", c->group);
+}
+
+static void put_work(struct lpo_record *to, const struct lpo_diff *d)
+{
+    static const char *const kinds[] = { "run", "step", "call", "launch" };
+    struct lpo_record *r = lpo_doc_put_record(to, "unit");
+
+    lpo_doc_put_text(r, "kind", kinds[d->work.kind]);
+    lpo_doc_put_text(r, "name", d->work.name);
+    lpo_doc_put_real(r, "a", d->units[LPO_DIFF_A]);
+    lpo_doc_put_real(r, "b", d->units[LPO_DIFF_B]);
+    r = lpo_doc_put_list(to, "causes");
+    for (size_t i = 0; i < d->causes.len; i++)
+        put_cause(r, d, &d->causes.at[i]);
 }
 
 static void put_wall(struct lpo_record *to, const struct lpo_diff *d)
@@ -71,9 +125,11 @@ static void put_wall(struct lpo_record *to, const struct lpo_diff *d)
     put_parts(r, "parts_b_ns", b, a, b);
     lpo_doc_put_text(r, "scope_a", w->known ? w->device[LPO_DIFF_A]->scope : NULL);
     lpo_doc_put_text(r, "scope_b", w->known ? w->device[LPO_DIFF_B]->scope : NULL);
-    lpo_doc_put_real(r, "a_step_ns", w->step_ns[LPO_DIFF_A]);
-    lpo_doc_put_real(r, "b_step_ns", w->step_ns[LPO_DIFF_B]);
+    lpo_doc_put_real(r, "a_step_ns", w->unit_ns[LPO_DIFF_A]);
+    lpo_doc_put_real(r, "b_step_ns", w->unit_ns[LPO_DIFF_B]);
     put_verdict(r, &w->verdict);
+    lpo_doc_put_real(r, "visible", w->visible > 0 ? w->visible : NAN);
+    put_pauses(r, w);
 }
 
 static void put_compute(struct lpo_record *to, const struct lpo_diff *d)
@@ -218,6 +274,7 @@ static void put_groups(struct lpo_record *to, const struct lpo_diff *d)
         struct lpo_record *r = lpo_doc_put_record(list, NULL), *side;
 
         lpo_doc_put_text(r, "region", g->region);
+        lpo_doc_put_text(r, "operator", *g->op ? g->op : NULL);
         lpo_doc_put_text(r, "kind", g->fused ? "fused" : "replaced");
         side = lpo_doc_put_record(r, "a");
         put_names(side, "kernels", d, g->gone.at, g->gone.len);
@@ -244,8 +301,8 @@ static void put_findings(struct lpo_record *to, const struct lpo_diff *d)
         lpo_doc_put_text(r, "where", any->where);
         lpo_doc_put_text(r, "call", *any->call ? any->call : NULL);
         lpo_doc_put_text(r, "kind",
-                         !f->side[LPO_DIFF_A]   ? "new"
-                         : !f->side[LPO_DIFF_B] ? "gone"
+                         !f->side[LPO_DIFF_A]   ? "b only"
+                         : !f->side[LPO_DIFF_B] ? "a only"
                                                 : "both");
         for (int side = 0; side < LPO_DIFF_SIDES; side++)
             lpo_doc_put_int_if(r, side == LPO_DIFF_A ? "a_saving_ns" : "b_saving_ns",
@@ -302,15 +359,18 @@ void lpo_report_diff_put(struct lpo_record *to, const struct lpo_diff *d,
     lpo_doc_put_flag(to, "comparable", d->comparable);
     put_reasons(to, d);
     lpo_doc_put_text(to, "verdict", lpo_report_diff_verdict(d));
+    lpo_doc_put_flag(to, "unsure", d->wall.unsure);
+    lpo_doc_put_text(to, "sentence", lpo_report_diff_sentence(d->arena, d));
     lpo_doc_put_real(to, "regression", lpo_diff_regression(d));
     lpo_doc_put_real(to, "fail_over", o->fail_over < 0 ? NAN : o->fail_over);
     lpo_report_diff_put_checks(to, o);
     put_runs(lpo_doc_put_record(to, "runs"), d);
     r = lpo_doc_put_record(to, "length");
     lpo_doc_put_text(r, "unit", d->unit);
-    lpo_doc_put_flag(r, "inferred", d->inferred);
+    lpo_doc_put_flag(r, "inferred", d->unit && d->work.inferred);
     lpo_doc_put_real(r, "a", d->length[LPO_DIFF_A]);
     lpo_doc_put_real(r, "b", d->length[LPO_DIFF_B]);
+    put_work(to, d);
     put_wall(to, d);
     put_compute(to, d);
     put_devices(to, d);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/diff/diff.h"
-#include "analysis/ladder/ladder.h"
 #include "report/diff/diff.h"
 #include "report/doc/doc.h"
 #include "util/arena.h"
@@ -14,7 +13,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-enum { MOST_SETTINGS = 12, MOST_GROUPS = 10, MOST_FINDINGS = 8, MOST_DEVICES = 16 };
+enum { MOST_SETTINGS = 12, MOST_GROUPS = 10, MOST_DEVICES = 16 };
 
 static void row_change(struct lpo_table *t, double ns)
 {
@@ -63,41 +62,62 @@ static void verdict(struct lpo_doc *doc, const struct lpo_diff *d,
     if (o->gated && d->comparable)
         lpo_doc_paragraph(doc, "%s", lpo_report_diff_failed(o) ? "Failed." : "Passed.");
     for (size_t i = 0; i < d->differences.len && i < MOST_SETTINGS; i++)
-        if (!d->differences.at[i].fatal) /* the sentence above has those */
+        if (!d->differences.at[i].fatal && !d->differences.at[i].work) /* said above */
             lpo_doc_note(doc, LPO_NOTE_WARNING, "%s",
                          lpo_report_diff_reason(doc->arena, &d->differences.at[i]));
     if (d->differences.len > MOST_SETTINGS)
         lpo_doc_note(doc, LPO_NOTE_WARNING, "%zu more settings differ; --json lists them",
                      d->differences.len - MOST_SETTINGS);
     vain_limits(doc, d, o);
-    if (d->unit && d->inferred)
-        lpo_doc_note(doc, LPO_NOTE_INFO,
-                     "most kernels were launched %.0f times in A for each %.0f times in B: rows "
-                     "are compared as if A ran %.0f rounds and B %.0f",
-                     d->length[LPO_DIFF_A], d->length[LPO_DIFF_B], d->length[LPO_DIFF_A],
-                     d->length[LPO_DIFF_B]);
-    else if (d->unit)
-        lpo_doc_note(doc, LPO_NOTE_INFO, "times are per step (%s): %.0f steps in A, %.0f in B",
-                     d->unit, d->length[LPO_DIFF_A], d->length[LPO_DIFF_B]);
 }
 
-static void findings(struct lpo_doc *doc, const struct lpo_diff *d)
+/* --- why ------------------------------------------------------------------------------------ */
+
+static const struct lpo_column cause_columns[] = {
+    { "change", "Change", LPO_CELL_TEXT, NULL },
+    { "of_unit", "Of A's", LPO_CELL_TEXT, NULL },
+    { "a", "A", LPO_CELL_TEXT, NULL },
+    { "b", "B", LPO_CELL_TEXT, NULL },
+    { "what", "What", LPO_CELL_TEXT, NULL, 0, 60 },
+};
+
+static void row_amount(struct lpo_table *t, double amount, bool bytes, bool sign)
 {
-    size_t said = 0;
+    LPO_STR s = { 0 };
 
-    for (size_t i = 0; i < d->findings.len && said < MOST_FINDINGS; i++) {
-        const struct lpo_diff_finding_row *f = &d->findings.at[i];
-        const struct lpo_diff_finding *any = f->side[f->side[LPO_DIFF_B] ? 1 : 0];
-        LPO_STR saving = { 0 };
+    if (sign && amount > 0)
+        lpo_str_addc(&s, '+');
+    if (bytes && amount < 0)
+        lpo_str_addc(&s, '-');
+    if (bytes)
+        lpo_units_add_bytes(&s, fabs(amount));
+    else
+        lpo_units_add_duration(&s, (int64_t)llround(amount));
+    lpo_doc_row_text(t, lpo_str_text(&s));
+}
 
-        if (f->side[LPO_DIFF_A] && f->side[LPO_DIFF_B])
-            continue;
-        if (!said++)
-            lpo_doc_section(doc, "findings", "Findings that are new or gone", 1);
-        lpo_units_add_duration(&saving, any->saving_ns);
-        lpo_doc_paragraph(doc, "- %s: %s%s%s%s%s, %s", f->side[LPO_DIFF_B] ? "new" : "gone",
-                          lpo_ladder_id(any->kind), *any->where ? " in " : "", any->where,
-                          *any->call ? ", " : "", any->call, saving.at);
+static void causes(struct lpo_doc *doc, const struct lpo_diff *d)
+{
+    struct lpo_table *t;
+
+    if (!d->causes.len)
+        return;
+    lpo_doc_section(doc, "causes", "Why", 1);
+    t = lpo_doc_table(doc, "causes", "", cause_columns, COUNT(cause_columns));
+    t->least_rows = SIZE_MAX;
+    for (size_t i = 0; i < d->causes.len; i++) {
+        const struct lpo_diff_cause *c = &d->causes.at[i];
+        bool bytes = c->kind == LPO_DIFF_CAUSE_MEMORY;
+        double by = c->value[LPO_DIFF_B] - c->value[LPO_DIFF_A];
+
+        row_amount(t, by, bytes, true);
+        if (d->wall.unit_ns[LPO_DIFF_A] > 0)
+            lpo_doc_row_textf(t, "%+.1f %%", 100 * by / d->wall.unit_ns[LPO_DIFF_A]);
+        else
+            lpo_doc_row_text(t, "");
+        row_amount(t, c->value[LPO_DIFF_A], bytes, false);
+        row_amount(t, c->value[LPO_DIFF_B], bytes, false);
+        lpo_doc_row_text(t, lpo_report_diff_cause(doc->arena, d, c));
     }
 }
 
@@ -376,16 +396,16 @@ static void rows(struct lpo_doc *doc, const struct lpo_diff *d, enum lpo_diff_ta
 struct lpo_doc *lpo_report_diff_doc(const struct lpo_diff *d,
                                     const struct lpo_report_diff_options *o)
 {
-    const char *title =
-        lpo_arena_printf(d->arena, "A against B: %s%s", lpo_report_diff_verdict(d),
-                         d->comparable && !d->wall.verdict.significant ? " beyond chance" : "");
+    const char *title = lpo_arena_printf(
+        d->arena, "A against B: %s%s", lpo_report_diff_verdict(d),
+        strcmp(lpo_report_diff_verdict(d), "no change") == 0 ? " beyond chance" : "");
     struct lpo_doc *doc = lpo_doc_create_data(LPO_DIFF_SCHEMA, "diff", title);
 
     doc->whole = o->full_names;
     lpo_report_diff_put(doc->data, d, o);
     verdict(doc, d, o);
     lpo_report_diff_checks(doc, d, o);
-    findings(doc, d);
+    causes(doc, d);
     wall(doc, d);
     devices(doc, d);
     lpo_report_diff_figures(doc, d);

@@ -31,7 +31,7 @@ static const struct {
     { "slowed", "the GPU was slowed down %s in A, %s in B (NVML)" },
     { "kernels", "one side has no kernels: %s launches in A, %s in B" },
     { "times", "the times are of different kinds: %s in A, %s in B" },
-    { "shapes", "most operators were called with inputs of another size: %s and %s" },
+    { "shapes", "the inputs are of another size for most operators: %s, %s" },
     { "steps", "the number of steps differs: %s in A, %s in B; rows are compared per step" },
     { "lost", "the profilers lost records: %s in A, %s in B" },
     { "noise", "repeats vary more than run.max_cv allows: %s in A, %s in B" },
@@ -83,24 +83,192 @@ const char *lpo_report_diff_verdict(const struct lpo_diff *d)
 {
     if (!d->comparable)
         return "not comparable";
+    if (d->wall.unsure)
+        return "unsure";
     if (!d->wall.verdict.significant)
         return "no change";
     return d->wall.verdict.change > 0 ? "slower" : "faster";
 }
 
+/* --- what one cause is ---------------------------------------------------------------------- */
+
+static void add_amounts(struct lpo_str *s, const struct lpo_diff_cause *c)
+{
+    bool bytes = c->kind == LPO_DIFF_CAUSE_MEMORY;
+
+    for (int side = 0; side < LPO_DIFF_SIDES; side++) {
+        lpo_str_add(s, side == LPO_DIFF_A ? "" : " -> ");
+        if (bytes)
+            lpo_units_add_bytes(s, c->value[side]);
+        else
+            lpo_units_add_duration(s, (int64_t)llround(c->value[side]));
+    }
+}
+
+/* "32.4 launches" of a unit, which need not be whole. */
+static void add_number(struct lpo_str *s, double n)
+{
+    lpo_str_addf(s, fabs(n - round(n)) < 0.05 || n >= 100 ? "%.0f" : "%.1f", n);
+}
+
+static void add_launches(struct lpo_str *s, const struct lpo_diff_cause *c)
+{
+    double a = c->count[LPO_DIFF_A], b = c->count[LPO_DIFF_B];
+
+    lpo_str_add(s, ", ");
+    add_number(s, a);
+    if (fabs(a - b) > 0.02 * fmax(a, b)) {
+        lpo_str_add(s, " -> ");
+        add_number(s, b);
+    }
+    lpo_str_add(s, a == 1 && b == 1 ? " launch" : " launches");
+    if (c->kind != LPO_DIFF_CAUSE_KERNELS && a > 0 && b > 0 && c->busy[LPO_DIFF_A] > 0)
+        lpo_str_addf(s, " (each %+.1f %%)",
+                     100 * (c->busy[LPO_DIFF_B] / b / (c->busy[LPO_DIFF_A] / a) - 1));
+}
+
+static void add_place(struct lpo_str *s, const struct lpo_diff_cause *c)
+{
+    if (*c->op)
+        lpo_str_addf(s, " %s %s", c->kind == LPO_DIFF_CAUSE_IDLE ? "in" : "for", c->op);
+    if (*c->python)
+        lpo_str_addf(s, ", called in %s", c->python);
+    if (*c->member)
+        lpo_str_addf(s, ", in %s alone", c->member);
+    else if (*c->region)
+        lpo_str_addf(s, ", in %s", c->region);
+}
+
+static void add_subject(struct lpo_str *s, const struct lpo_diff *d, const struct lpo_diff_cause *c)
+{
+    const char *a = c->name[LPO_DIFF_A], *b = c->name[LPO_DIFF_B];
+
+    switch (c->kind) {
+    case LPO_DIFF_CAUSE_KERNELS:
+        lpo_str_addf(s, "%s in place of %s", b, a);
+        break;
+    case LPO_DIFF_CAUSE_EXPOSED:
+        lpo_str_addf(s, "exposed communication, %s", b);
+        break;
+    case LPO_DIFF_CAUSE_COPY:
+        lpo_str_addf(s, "copies with nothing beside them, %s", b);
+        break;
+    case LPO_DIFF_CAUSE_IDLE:
+        if (!*b)
+            lpo_str_add(s, "idle time of the GPU");
+        else
+            lpo_str_addf(s,
+                         c->waits ? "the GPU is idle while the host waits in %s"
+                                  : "the GPU is idle while the host is in %s",
+                         b);
+        if (*c->inner)
+            lpo_str_addf(s, ", mostly %s", c->inner);
+        break;
+    case LPO_DIFF_CAUSE_REST:
+        lpo_str_add(s, "all that changed less");
+        break;
+    default:
+        if (c->row != UINT32_MAX && strcmp(a, b) != 0)
+            lpo_str_addf(s, "%s (%s in A)", b, a);
+        else
+            lpo_str_add(s, b);
+    }
+    (void)d;
+}
+
+const char *lpo_report_diff_cause(struct lpo_arena *a, const struct lpo_diff *d,
+                                  const struct lpo_diff_cause *c)
+{
+    double hidden = c->busy[LPO_DIFF_B] - c->busy[LPO_DIFF_A];
+    double by = c->value[LPO_DIFF_B] - c->value[LPO_DIFF_A];
+    LPO_STR s = { 0 };
+
+    add_subject(&s, d, c);
+    add_place(&s, c);
+    if (c->kind == LPO_DIFF_CAUSE_KERNELS || c->kind == LPO_DIFF_CAUSE_KERNEL ||
+        c->kind == LPO_DIFF_CAUSE_EXPOSED || c->kind == LPO_DIFF_CAUSE_COPY)
+        add_launches(&s, c);
+    if (c->kind == LPO_DIFF_CAUSE_EXPOSED && fabs(hidden) < 0.5 * fabs(by)) {
+        lpo_str_addf(&s, "; the collectives themselves take ");
+        lpo_units_add_duration(&s, (int64_t)llround(c->busy[LPO_DIFF_A]));
+        lpo_str_add(&s, " -> ");
+        lpo_units_add_duration(&s, (int64_t)llround(c->busy[LPO_DIFF_B]));
+        lpo_str_addf(&s, ", so %s of them is hidden behind kernels that compute",
+                     by > 0 ? "less" : "more");
+    }
+    return lpo_arena_strdup(a, s.at);
+}
+
+/* --- the first sentences -------------------------------------------------------------------- */
+
+const char *lpo_report_diff_subject(struct lpo_arena *a, const struct lpo_diff *d)
+{
+    const char *what = d->wall.known ? "wall time" : d->by_host ? "host time" : "GPU time";
+    const char *name = d->work.name;
+    LPO_STR counts = { 0 };
+
+    add_number(&counts, d->units[LPO_DIFF_A]);
+    lpo_str_add(&counts, " in A, ");
+    add_number(&counts, d->units[LPO_DIFF_B]);
+    lpo_str_add(&counts, " in B");
+    switch (d->work.kind) {
+    case LPO_DIFF_STEP:
+        return lpo_arena_printf(a, "%s of a step (%s; %s)", what, name, counts.at);
+    case LPO_DIFF_CALL:
+        return lpo_arena_printf(a, "%s of a call of %s (%s)", what, name, counts.at);
+    case LPO_DIFF_LAUNCH:
+        if (d->wall.known)
+            return lpo_arena_printf(a, "wall time for each launch of %s (%s)", name, counts.at);
+        return lpo_arena_printf(a, "GPU time of a launch of %s (%s)", name, counts.at);
+    default:
+        return what;
+    }
+}
+
+/* "steps", "calls" … */
+static const char *units_word(const struct lpo_diff *d)
+{
+    static const char *const words[] = { "runs", "steps", "calls", "launches" };
+
+    return words[d->work.kind];
+}
+
+static void add_pause(struct lpo_str *s, const struct lpo_diff *d)
+{
+    const struct lpo_diff_pauses *p = d->wall.pauses;
+    enum lpo_diff_side side = p[LPO_DIFF_B].ns >= p[LPO_DIFF_A].ns ? LPO_DIFF_B : LPO_DIFF_A;
+
+    lpo_str_addf(s, " %zu of %zu %s in %s took ", p[side].count, p[side].of, units_word(d),
+                 side == LPO_DIFF_B ? "B" : "A");
+    lpo_units_add_duration(s, (int64_t)llround(p[side].ns));
+    lpo_str_add(s,
+                p[side].count == 1 ? " more than the others." : " more than the others together.");
+}
+
 static void add_basis(struct lpo_str *s, const struct lpo_diff *d)
 {
-    const struct lpo_diff_verdict *v = &d->wall.verdict;
+    const struct lpo_diff_wall *w = &d->wall;
+    const struct lpo_diff_verdict *v = &w->verdict;
 
-    if (v->basis == LPO_DIFF_BY_RUNS)
-        lpo_str_addf(s, " Tested over %llu and %llu runs.", (unsigned long long)v->n[LPO_DIFF_A],
-                     (unsigned long long)v->n[LPO_DIFF_B]);
-    else
-        lpo_str_addf(s,
-                     " One run on a side: the spread of its calls stands for the noise, what "
-                     "differs from run to run is not known, and no change below %g %% is called "
-                     "real. Several runs a side (lpo diff A… -- B…) show more.",
-                     100 * lpo_diff_least(d));
+    if (v->basis == LPO_DIFF_BY_NOTHING)
+        return;
+    if (v->basis == LPO_DIFF_BY_CALLS) {
+        if (w->unsure)
+            lpo_str_addf(s,
+                         " Too few %s for a test, so this is unsure; five or more a side, or "
+                         "several runs (lpo diff A… -- B…), show more.",
+                         units_word(d));
+        return;
+    }
+    lpo_str_addf(s, " Tested over %llu and %llu %s", (unsigned long long)v->n[LPO_DIFF_A],
+                 (unsigned long long)v->n[LPO_DIFF_B],
+                 v->basis == LPO_DIFF_BY_RUNS ? "runs" : units_word(d));
+    if (!isnan(v->low))
+        lpo_str_addf(s, ": between %+.1f and %+.1f %% (99 %%)", 100 * v->low, 100 * v->high);
+    if (w->visible > 0)
+        lpo_str_addf(s, "; a change under %.1f %% would not show", 100 * w->visible);
+    lpo_str_add(s, v->basis == LPO_DIFF_BY_RUNS ? "."
+                                                : ". What differs from run to run is not in it.");
 }
 
 /* Two memory snapshots have no times: their peaks, and the owner whose share changed most. */
@@ -137,30 +305,80 @@ static bool add_memory(struct lpo_str *s, const struct lpo_diff *d)
     return true;
 }
 
+/* The largest cause in the direction of the change. */
+static const struct lpo_diff_cause *main_cause(const struct lpo_diff *d)
+{
+    for (size_t i = 0; i < d->causes.len; i++) {
+        const struct lpo_diff_cause *c = &d->causes.at[i];
+
+        if (c->kind != LPO_DIFF_CAUSE_REST &&
+            (c->value[LPO_DIFF_B] - c->value[LPO_DIFF_A]) * d->wall.verdict.change > 0)
+            return c;
+    }
+    return d->causes.len ? &d->causes.at[0] : NULL;
+}
+
+static void add_cause(struct lpo_str *s, struct lpo_arena *a, const struct lpo_diff *d)
+{
+    const struct lpo_diff_cause *c = main_cause(d);
+    bool said = d->wall.verdict.significant || d->wall.unsure;
+    double by;
+
+    if (!c || c->kind == LPO_DIFF_CAUSE_REST)
+        return;
+    by = c->value[LPO_DIFF_B] - c->value[LPO_DIFF_A];
+    lpo_str_add(s, !said ? " Largest difference: " : by > 0 ? " What grew: " : " What shrank: ");
+    lpo_report_diff_add_change(s, by);
+    lpo_str_addf(s, " (%+.1f %% of A's), ", 100 * by / d->wall.unit_ns[LPO_DIFF_A]);
+    lpo_str_addf(s, "%s: ", lpo_report_diff_cause(a, d, c));
+    add_amounts(s, c);
+    lpo_str_add(s, ".");
+}
+
+/* "GPU: MI300X in A, H100 in B": what makes the sides two different things. */
+static void add_differences(struct lpo_str *s, struct lpo_arena *a, const struct lpo_diff *d,
+                            const char *head, bool fatal)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < d->differences.len; i++)
+        if (fatal ? d->differences.at[i].fatal : d->differences.at[i].work)
+            lpo_str_addf(s, "%s%s", n++ ? "; " : head,
+                         lpo_report_diff_reason(a, &d->differences.at[i]));
+    if (n)
+        lpo_str_add(s, ". ");
+}
+
 const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff *d)
 {
     const struct lpo_diff_wall *w = &d->wall;
     LPO_STR s = { 0 };
+    const char *subject = lpo_report_diff_subject(a, d);
 
     if (!d->comparable) {
-        lpo_str_add(&s, "Not comparable: ");
-        for (size_t i = 0; i < d->differences.len && d->differences.at[i].fatal; i++)
-            lpo_str_addf(&s, "%s%s", i ? "; " : "",
-                         lpo_report_diff_reason(a, &d->differences.at[i]));
-        lpo_str_add(&s, ". The numbers below describe two different things.");
+        add_differences(&s, a, d, "Not comparable: ", true);
+        lpo_str_add(&s, "The numbers below describe two different things.");
         return lpo_arena_strdup(a, s.at);
     }
-    if (!w->known && w->step_ns[LPO_DIFF_A] == 0 && w->step_ns[LPO_DIFF_B] == 0 &&
-        add_memory(&s, d))
+    add_differences(&s, a, d, "Not the same work or machine: ", false);
+    if (w->unit_ns[LPO_DIFF_A] == 0 && w->unit_ns[LPO_DIFF_B] == 0 && add_memory(&s, d))
         return lpo_arena_strdup(a, s.at);
-    lpo_str_addf(&s, "%s%s: ", w->known ? "Wall time" : "GPU time", d->unit ? " per step" : "");
-    lpo_units_add_duration(&s, (int64_t)llround(w->step_ns[LPO_DIFF_A]));
+    lpo_str_addf(&s, "%c%s: ",
+                 subject[0] == 'w'   ? 'W'
+                 : subject[0] == 'h' ? 'H'
+                                     : 'G',
+                 subject + 1);
+    lpo_units_add_duration(&s, (int64_t)llround(w->unit_ns[LPO_DIFF_A]));
     lpo_str_add(&s, " in A, ");
-    lpo_units_add_duration(&s, (int64_t)llround(w->step_ns[LPO_DIFF_B]));
-    lpo_str_addf(&s, " in B: %s%.2f %%", w->verdict.significant ? "" : "~",
-                 100 * w->verdict.change);
-    lpo_str_add(&s, w->verdict.significant ? (w->verdict.change > 0 ? ", slower." : ", faster.")
-                                           : ", which chance can explain.");
+    lpo_units_add_duration(&s, (int64_t)llround(w->unit_ns[LPO_DIFF_B]));
+    lpo_str_addf(&s, " in B: %s%+.1f %%%s.", w->verdict.significant || w->unsure ? "" : "~",
+                 100 * w->verdict.change,
+                 w->verdict.significant ? (w->verdict.change > 0 ? ", slower" : ", faster")
+                 : w->unsure            ? ", unsure"
+                                        : ", which chance can explain");
+    if (w->paused)
+        add_pause(&s, d);
+    add_cause(&s, a, d);
     add_basis(&s, d);
     return lpo_arena_strdup(a, s.at);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of a digest: kernels, regions, operators, as the tables of analysis/ have them. */
+/* The rows of a digest: kernels, regions, operators, as the tables of analysis/ have them, and how
+ * much their single calls differ: one sweep per thread over ranges (or operators) and launches in
+ * order of time, with what is open on a stack. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,8 @@
 #include "analysis/operators/operators.h"
 #include "region/cells.h"
 #include "region/fold.h"
+#include "region/tree.h"
+#include "trace/host.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/map.h"
@@ -93,7 +97,7 @@ static void add_launches(struct lpo_diff_builder *b)
     lpo_map_pair_free(&map);
 }
 
-void lpo_diff_digest_kernels(struct lpo_diff_builder *b)
+static void digest_kernels(struct lpo_diff_builder *b)
 {
     const lpo_top_rows *rows = lpo_analysis_top(b->a, LPO_KERNEL);
 
@@ -166,31 +170,6 @@ static void add_region(struct lpo_diff_builder *b, const struct lpo_fold_row *ro
     lpo_vec_push(&b->out->items[LPO_DIFF_REGIONS], r);
 }
 
-static void add_places(struct lpo_diff_builder *b)
-{
-    const struct lpo_region_cells *cells = b->a->cells;
-    const struct lpo_region_tree *tree = b->a->tree;
-    struct lpo_map_pair map = { 0 };
-
-    for (size_t i = 0; i < cells->cells.len; i++) {
-        const struct lpo_region_cell *c = &cells->cells.at[i];
-        uint32_t leaf = tree->places.at[c->place].leaf;
-        uint32_t region = b->region_of[leaf == LPO_NONE ? tree->nodes.len : leaf];
-        uint32_t row;
-        bool fresh;
-
-        if (c->kind != LPO_KERNEL || region == LPO_NONE || b->kernel_of[c->name] == LPO_NONE)
-            continue;
-        row = lpo_map_pair_put(&map, region, c->name, &fresh);
-        if (fresh)
-            lpo_vec_push(&b->out->places,
-                         (struct lpo_diff_place){ region, b->kernel_of[c->name], 0, 0 });
-        b->out->places.at[row].launches += c->sum.launches;
-        b->out->places.at[row].ns += c->sum.ns;
-    }
-    lpo_map_pair_free(&map);
-}
-
 /* Steps are counted by one process: all ranks of a job take them together. */
 static void count_steps(struct lpo_diff_builder *b)
 {
@@ -212,7 +191,7 @@ static void count_steps(struct lpo_diff_builder *b)
         b->out->steps = b->out->items[LPO_DIFF_REGIONS].at[b->out->step].count / seen;
 }
 
-void lpo_diff_digest_regions(struct lpo_diff_builder *b)
+static void digest_regions(struct lpo_diff_builder *b)
 {
     const struct lpo_region_scope *all = lpo_analysis_all(b->a);
     LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(all, 1);
@@ -226,13 +205,12 @@ void lpo_diff_digest_regions(struct lpo_diff_builder *b)
 
         b->region_of[node == LPO_NODE_OUTSIDE ? nodes : node] = fold->line_of[i];
     }
-    add_places(b);
     count_steps(b);
 }
 
 /* --- operators ------------------------------------------------------------------------------ */
 
-void lpo_diff_digest_operators(struct lpo_diff_builder *b)
+static void digest_operators(struct lpo_diff_builder *b)
 {
     const struct lpo_operators *ops = lpo_analysis_operators(b->a, true);
     bool gpu = lpo_trace_has_gpu_ops(b->a->trace);
@@ -253,8 +231,201 @@ void lpo_diff_digest_operators(struct lpo_diff_builder *b)
             .parent = LPO_NONE,
         };
 
-        o.key = lpo_arena_printf(b->out->arena, "%s %s %s", o.name, o.detail, o.linker);
+        o.key = lpo_arena_printf(b->out->arena, "%s %s %s",
+                                 is_step(o.name) ? starred(b->out->arena, o.name) : o.name,
+                                 o.detail, o.linker);
         lpo_vec_push(&o.strata, (struct lpo_diff_stratum){ .count = o.count, .ns = o.ns });
         lpo_vec_push(&b->out->items[LPO_DIFF_OPERATORS], o);
     }
+}
+
+/* --- single calls ---------------------------------------------------------------------------- */
+
+struct open {
+    int64_t start_ns, end_ns, gpu_ns;
+    uint32_t key; /* node of the tree or row of operators; LPO_NONE: none */
+};
+
+struct sweep {
+    struct lpo_diff_builder *b;
+    const struct lpo_trace *t;
+    int64_t *launched; /* per launch: time of what it started */
+    LPO_VEC(struct open) stack;
+    enum lpo_diff_table table;
+    uint32_t thread;
+    struct lpo_map_pair map; /* to rows of `keys` */
+    LPO_VEC(uint32_t) keys;
+    struct visits *visits; /* per row of regions */
+};
+
+/* When the visits of a region ended, on the thread that entered it first. */
+struct visits {
+    uint32_t thread;
+    LPO_VEC(int64_t) ends; /* before them, when the first one began */
+};
+
+enum { MOST_VISITS = 100000, MOST_SERIES = 16 };
+
+static void sum_launches(struct sweep *s, bool kernels_only)
+{
+    for (size_t i = 0; i < s->t->launches.len; i++)
+        s->launched[i] = 0;
+    for (size_t i = 0; i < s->t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &s->t->gpu_ops.at[i];
+
+        if (op->launch != LPO_NONE && (!kernels_only || op->kind == LPO_KERNEL))
+            s->launched[op->launch] += lpo_trace_gpu_op_ns(op);
+    }
+}
+
+static void put_key(struct sweep *s, uint64_t a, uint64_t b, uint32_t key)
+{
+    bool fresh;
+
+    lpo_map_pair_put(&s->map, a, b, &fresh);
+    if (fresh)
+        lpo_vec_push(&s->keys, key);
+}
+
+static uint32_t key_at(struct sweep *s, uint64_t a, uint64_t b)
+{
+    uint32_t row = lpo_map_pair_find(&s->map, a, b);
+
+    return row == UINT32_MAX ? LPO_NONE : s->keys.at[row];
+}
+
+static uint64_t both_names(uint32_t dims, uint32_t types)
+{
+    return (uint64_t)dims << 32 | types;
+}
+
+static uint64_t dims_and_types(const struct lpo_trace *t, const struct lpo_op *op)
+{
+    if (op->args == LPO_NONE)
+        return both_names(LPO_NONE, LPO_NONE);
+    return both_names(t->op_args.at[op->args].dims, t->op_args.at[op->args].types);
+}
+
+static void note_end(struct sweep *s, uint32_t row, const struct open *o)
+{
+    struct visits *v = &s->visits[row];
+
+    if (!v->ends.len) {
+        v->thread = s->thread;
+        lpo_vec_push(&v->ends, o->start_ns);
+    }
+    if (v->thread == s->thread && v->ends.len < MOST_VISITS &&
+        o->end_ns > v->ends.at[v->ends.len - 1])
+        lpo_vec_push(&v->ends, o->end_ns);
+}
+
+static void leave(struct sweep *s)
+{
+    const struct open o = s->stack.at[--s->stack.len];
+    uint32_t row = o.key == LPO_NONE                ? LPO_NONE
+                   : s->table == LPO_DIFF_OPERATORS ? o.key
+                                                    : s->b->region_of[o.key];
+
+    if (s->stack.len)
+        s->stack.at[s->stack.len - 1].gpu_ns += o.gpu_ns;
+    if (row != LPO_NONE) {
+        struct lpo_diff_item *item = &s->b->out->items[s->table].at[row];
+
+        lpo_diff_keep(s->b, &item->strata.at[0].calls,
+                      item->host ? o.end_ns - o.start_ns : o.gpu_ns);
+        if (s->table == LPO_DIFF_REGIONS)
+            note_end(s, row, &o);
+    }
+}
+
+static void enter(struct sweep *s, const struct lpo_slice *now)
+{
+    struct open o = { .start_ns = now->start_ns, .end_ns = now->end_ns };
+
+    while (s->stack.len && s->stack.at[s->stack.len - 1].end_ns < o.end_ns)
+        leave(s);
+    if (s->table == LPO_DIFF_OPERATORS)
+        o.key = key_at(s, now->name, dims_and_types(s->t, &s->t->ops.at[now->row]));
+    else
+        o.key = lpo_region_node_find(s->b->a->tree,
+                                     s->stack.len ? s->stack.at[s->stack.len - 1].key : LPO_NONE,
+                                     now->name, s->t->ranges.at[now->row].domain, LPO_PUSH_POP);
+    lpo_vec_push(&s->stack, o);
+}
+
+static void launch(struct sweep *s, const struct lpo_slice *call)
+{
+    size_t i = s->stack.len;
+
+    while (i && s->stack.at[i - 1].end_ns < call->end_ns)
+        i--;
+    if (i)
+        s->stack.at[i - 1].gpu_ns += s->launched[call->row];
+    if (s->table == LPO_DIFF_OPERATORS && i)
+        s->b->op_of[call->row] = s->stack.at[i - 1].key;
+}
+
+static void sweep_table(struct sweep *s, enum lpo_diff_table table, enum lpo_host_kind kind)
+{
+    s->table = table;
+    sum_launches(s, table == LPO_DIFF_REGIONS);
+    for (uint32_t i = 0; i < s->t->threads.len; i++) {
+        struct lpo_host_walk walk = lpo_host_walk(s->t, i, kind | LPO_HOST_LAUNCH);
+        struct lpo_slice now;
+
+        s->thread = i;
+        while (lpo_host_next(&walk, &now))
+            if (now.kind == LPO_HOST_LAUNCH)
+                launch(s, &now);
+            else if (kind == LPO_HOST_OP || !s->t->ranges.at[now.row].flags)
+                enter(s, &now); /* neither never closed nor summed by the reader */
+        while (s->stack.len)
+            leave(s);
+    }
+}
+
+/* Regions that come again and again may be what a unit of work is: the outermost ones first. */
+static void keep_visits(struct sweep *s)
+{
+    const struct lpo_diff_digest *d = s->b->out;
+
+    for (unsigned depth = 0; depth < 4; depth++)
+        for (uint32_t i = 0; i < d->items[LPO_DIFF_REGIONS].len; i++)
+            if (d->items[LPO_DIFF_REGIONS].at[i].depth == depth && s->visits[i].ends.len > 2 &&
+                d->series.len < MOST_SERIES)
+                lpo_diff_add_series(s->b->out, LPO_DIFF_CALL, i, s->visits[i].ends.at,
+                                    s->visits[i].ends.len - 1);
+    for (size_t i = 0; i < d->items[LPO_DIFF_REGIONS].len; i++)
+        lpo_vec_free(&s->visits[i].ends);
+}
+
+static void digest_calls(struct lpo_diff_builder *b)
+{
+    const struct lpo_operators *ops = lpo_analysis_operators(b->a, true);
+    struct sweep s = { .b = b, .t = b->a->trace };
+
+    s.launched = lpo_xcalloc(s.t->launches.len + 1, sizeof *s.launched);
+    s.visits = lpo_xcalloc(b->out->items[LPO_DIFF_REGIONS].len + 1, sizeof *s.visits);
+    if (s.t->ranges.len)
+        sweep_table(&s, LPO_DIFF_REGIONS, LPO_HOST_RANGE);
+    for (uint32_t i = 0; i < ops->rows.len; i++)
+        put_key(&s, ops->rows.at[i].name, both_names(ops->rows.at[i].shapes, ops->rows.at[i].types),
+                i);
+    if (s.t->ops.len)
+        sweep_table(&s, LPO_DIFF_OPERATORS, LPO_HOST_OP);
+    keep_visits(&s);
+    lpo_map_pair_free(&s.map);
+    lpo_vec_free(&s.stack);
+    lpo_vec_free(&s.keys);
+    free(s.visits);
+    free(s.launched);
+}
+
+void lpo_diff_digest_rows(struct lpo_diff_builder *b)
+{
+    memset(b->op_of, 0xff, (b->a->trace->launches.len + 1) * sizeof *b->op_of);
+    digest_kernels(b);
+    digest_regions(b);
+    digest_operators(b);
+    digest_calls(b);
 }
