@@ -370,7 +370,7 @@ static void check_steps(void **state)
 {
     const struct steps_case *c = *state;
     struct random r = { 7 };
-    size_t n = 3 * pairs(), hits = 0;
+    size_t n = 5 * pairs(), hits = 0;
 
     for (size_t i = 0; i < n; i++) {
         struct lpo_diff_digest *a = make_steps(c, &r, 1), *b = make_steps(c, &r, c->slower);

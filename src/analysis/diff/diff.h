@@ -39,7 +39,7 @@
             */
 #define LPO_DIFF_LEVEL_WALL  0.005
 #define LPO_DIFF_LEVEL_CALLS 0.004 /* the same of one run a side: its calls may have outliers */
-#define LPO_DIFF_LEVEL_UNITS 0.014
+#define LPO_DIFF_LEVEL_UNITS 0.012
 #define LPO_DIFF_LEVEL_ROWS  0.002
 #define LPO_DIFF_LARGE       0.25 /* of a unit: beyond any noise that nobody measured */
 

@@ -314,7 +314,7 @@ static double inflation(const struct side_units *a, const struct side_units *b)
     double n = (double)(a->n + b->n);
     double r = (a->around * (double)a->n + b->around * (double)b->n) / n;
 
-    if (r < 1.8 / sqrt(n)) /* as independent units have it by chance */
+    if (r < 2 / sqrt(n)) /* as independent units have it by chance */
         return 1;
     r = fmin(0.9, r + 4 * (1 + 3 * r) / n); /* of so few, some of it is hidden */
     return sqrt((1 + r) / (1 - r));
@@ -374,6 +374,58 @@ static double squares_around(const struct side_units *u, double *mean)
     return sum;
 }
 
+struct score {
+    double ns;
+    bool of_b;
+};
+
+static int by_length(const void *a, const void *b)
+{
+    const struct score *x = a, *y = b;
+
+    return (x->ns > y->ns) - (x->ns < y->ns);
+}
+
+/* What a normal distribution has below it with this chance. */
+static double quantile(double p)
+{
+    double low = -8, high = 8;
+
+    for (int i = 0; i < 50; i++) {
+        double middle = (low + high) / 2;
+
+        *(erfc(-middle / sqrt(2)) / 2 < p ? &low : &high) = middle;
+    }
+    return low;
+}
+
+/* Van der Waerden's test: ranks as a normal distribution would have them. */
+static double normal_scores(const struct side_units *a, const struct side_units *b)
+{
+    size_t n = a->n + b->n;
+    struct score *all = lpo_xcalloc(n, sizeof *all);
+    double sum = 0, squares = 0;
+
+    for (size_t i = 0; i < n; i++)
+        all[i] = (struct score){ i < a->n ? a->ns[i] : b->ns[i - a->n], i >= a->n };
+    qsort(all, n, sizeof *all, by_length);
+    for (size_t i = 0, end; i < n; i = end) { /* equal ones share the mean of their ranks */
+        double score;
+
+        for (end = i + 1; end < n && all[end].ns == all[i].ns;)
+            end++;
+        score = quantile(((double)(i + end + 1) / 2) / (double)(n + 1));
+        for (size_t k = i; k < end; k++) {
+            sum += all[k].of_b ? score : 0;
+            squares += score * score;
+        }
+    }
+    free(all);
+    return squares > 0
+               ? sum / sqrt((double)a->n * (double)b->n * squares / ((double)n * (double)(n - 1)))
+               : 0;
+}
+
 /* Ranks of units; where they are few, exactly, and a t test that knows how alike neighbours are. */
 static void test_units(struct lpo_diff_verdict *v, const struct side_units *a,
                        const struct side_units *b, double *visible)
@@ -391,7 +443,7 @@ static void test_units(struct lpo_diff_verdict *v, const struct side_units *a,
                    : lpo_diff_p_normal((p.u - na * nb / 2) / deviation * factor);
         v->p = fmax(v->p, lpo_diff_p_student((mean[1] - mean[0]) / error, na + nb - 2));
     } else {
-        v->p = lpo_diff_p_normal((p.u - na * nb / 2) / deviation);
+        v->p = lpo_diff_p_normal(normal_scores(a, b) / factor);
     }
     out = (size_t)fmax(0, floor(na * nb / 2 - 2.5758 * deviation));
     v->change = expm1(p.shift);
