@@ -7,7 +7,6 @@
 #include "analysis/counters/rules.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/critical/critical.h"
-#include "analysis/critical_thread.h"
 #include "analysis/fusion/fusion.h"
 #include "analysis/ladder/ladder.h"
 #include "analysis/limits/limits.h"
@@ -39,9 +38,11 @@
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/thread.h"
 
 /* Scopes beside the aggregate are kept while their rows together stay below this: some 20 MB. */
-enum { KEPT_ROWS = 1 << 16, KINDS = LPO_MEMSET + 1 };
+/* WORTH_THREADS: operations below which threads cost more than they save. */
+enum { KEPT_ROWS = 1 << 16, KINDS = LPO_MEMSET + 1, WORTH_THREADS = 50000 };
 
 /* What is computed when it is first asked for, by lpo_analysis_<name>(): its type, what of the
  * analysis `a` it needs (it is NULL without that), how it is made, who destroys it. What one is
@@ -112,7 +113,6 @@ struct lpo_analysis_memo {
     bool has_classes;
     struct lpo_operators *operators[2];
     struct lpo_critical *critical;
-    struct lpo_analysis_critical_thread *critical_thread; /* that computes it; NULL: nobody does */
     struct lpo_ladders *ladders;
     struct lpo_reference *reference;
     bool has_reference;
@@ -276,8 +276,6 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     if (!a)
         return;
     m = a->memo;
-    if (m->critical_thread)
-        lpo_analysis_critical(a); /* ends its thread, which reads the trace */
     forget_sums(m);
     for (int i = 0; i < 2; i++)
         lpo_operators_destroy(m->operators[i]);
@@ -403,26 +401,8 @@ static bool is_one_job(const struct lpo_analysis *a)
 OF_TRACE(GET)
 OF_SELECTION(GET)
 
-void lpo_analysis_start(const struct lpo_analysis *a)
-{
-    if (!a->timeline || a->memo->critical || a->memo->critical_thread)
-        return;
-    a->memo->critical_thread = lpo_analysis_critical_thread_start(a->tree, lpo_analysis_steps(a));
-    if (!a->memo->critical_thread)
-        return;
-    lpo_analysis_operators(a, false); /* meanwhile, on this one */
-    lpo_analysis_queue(a);
-    lpo_analysis_fusion(a);
-    lpo_analysis_collectives(a);
-    lpo_analysis_ranks(a);
-}
-
 const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a)
 {
-    if (a->memo->critical_thread) {
-        a->memo->critical = lpo_analysis_critical_thread_take(a->memo->critical_thread);
-        a->memo->critical_thread = NULL;
-    }
     if (!a->memo->critical && a->timeline)
         a->memo->critical = lpo_critical_create(a->tree, lpo_analysis_steps(a));
     return a->memo->critical;
@@ -441,6 +421,38 @@ const struct lpo_reference *lpo_analysis_reference(const struct lpo_analysis *a,
         lpo_reference_load(path, &a->memo->reference, &ignored);
     a->memo->has_reference |= hw != NULL;
     return hw ? a->memo->reference : NULL;
+}
+
+/* What takes long, most of all first. They ask for nothing of each other. */
+static void compute_long(void *ctx, size_t i)
+{
+    const struct lpo_analysis *a = ctx;
+
+    switch (i) {
+    case 0:
+        lpo_analysis_operators(a, false);
+        break;
+    case 1:
+        lpo_analysis_queue(a);
+        break;
+    case 2:
+        lpo_analysis_fusion(a);
+        break;
+    case 3:
+        lpo_analysis_collectives(a);
+        break;
+    default:
+        break;
+    }
+}
+
+void lpo_analysis_start(const struct lpo_analysis *a)
+{
+    if (!a->timeline || a->trace->gpu_ops.len < WORTH_THREADS || a->trace->processes.len < 2)
+        return; /* the graph of a single process is as large as its trace */
+    lpo_region_tree_look_up_classes(a->tree);
+    lpo_thread_each(4, compute_long, (void *)(uintptr_t)a);
+    lpo_analysis_critical(a);
 }
 
 const struct lpo_limits *lpo_analysis_limits(const struct lpo_rundir *d, const struct lpo_source *s,

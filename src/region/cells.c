@@ -212,6 +212,24 @@ static void add_summary(struct lpo_region_cells *c, const struct lpo_summary *s)
                                                       .no_launch = true });
 }
 
+static void widen(struct lpo_cell_span *span, size_t cell)
+{
+    span->first = span->end ? span->first : cell;
+    span->end = cell + 1;
+}
+
+static void find_spans(struct lpo_region_cells *c)
+{
+    c->processes = lpo_xcalloc(c->tree->trace->processes.len + 1, sizeof *c->processes);
+    c->devices = lpo_xcalloc(c->tree->trace->devices.len + 1, sizeof *c->devices);
+    for (size_t i = 0; i < c->cells.len; i++) {
+        if (c->cells.at[i].process == LPO_NO_OWNER)
+            continue;
+        widen(&c->processes[c->cells.at[i].process], i);
+        widen(&c->devices[c->cells.at[i].device], i);
+    }
+}
+
 /* Once per name: the rules are many and the names long. */
 static void find_classes(struct lpo_region_cells *c)
 {
@@ -340,6 +358,7 @@ struct lpo_region_cells *lpo_region_cells_create(const struct lpo_region_tree *t
     c->use_map = NULL;
     free(picked);
     find_classes(c);
+    find_spans(c);
     find_linkers(c);
     return c;
 }
@@ -351,6 +370,8 @@ void lpo_region_cells_destroy(struct lpo_region_cells *c)
     lpo_vec_free(&c->cells);
     lpo_vec_free(&c->metric_sums);
     free(c->classes);
+    free(c->processes);
+    free(c->devices);
     free(c->linkers);
     if (c->names)
         lpo_arena_destroy(c->names->arena);

@@ -66,9 +66,16 @@ struct lpo_metric_use {
     double weight;
 };
 
+/* Cells [first, end) hold all of a process or a device, and maybe others. Cells come file by file,
+ * so the spans of ranks do not overlap. */
+struct lpo_cell_span {
+    size_t first, end;
+};
+
 struct lpo_region_cells {
     const struct lpo_region_tree *tree;
     LPO_VEC(struct lpo_region_cell) cells;
+    struct lpo_cell_span *processes, *devices;  /* per row of the trace; NULL: not found */
     LPO_VEC(struct lpo_metric_sum) metric_sums; /* rows as wide as the trace has metrics */
     uint64_t left_out;                          /* kernels that the selection refused */
     uint64_t whole;                             /* GPU operations that stand for many kernels */

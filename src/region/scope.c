@@ -20,9 +20,11 @@ struct builder {
     struct draft *drafts; /* one per node, then `(outside)` */
     uint32_t *rows;       /* row that a node got, or LPO_NONE */
     struct lpo_map_pair kernel_map;
-    bool *process_in; /* processes whose visits belong to this scope */
-    bool short_lists; /* a region lists only the kernels that it launched itself */
-    bool sampled;     /* metrics are wanted without children, too */
+    struct lpo_cell_span span;
+    bool *process_in;    /* processes whose visits belong to this scope */
+    size_t only_process; /* the one of them; SIZE_MAX: none, or several */
+    bool short_lists;    /* a region lists only the kernels that it launched itself */
+    bool sampled;        /* metrics are wanted without children, too */
 };
 
 static bool cell_in(const struct lpo_region_scope *s, const struct lpo_region_cell *c)
@@ -39,6 +41,27 @@ static bool cell_in(const struct lpo_region_scope *s, const struct lpo_region_ce
     default:
         return true;
     }
+}
+
+/* The cells that may be in it. */
+static struct lpo_cell_span span_of(const struct lpo_region_scope *s)
+{
+    const struct lpo_region_cells *c = s->cells;
+    const struct lpo_trace *t = c->tree->trace;
+    struct lpo_cell_span span = { c->cells.len, 0 };
+
+    if (s->id.kind == LPO_SCOPE_ALL || !c->processes)
+        return (struct lpo_cell_span){ 0, c->cells.len };
+    if (s->id.kind == LPO_SCOPE_DEVICE)
+        return c->devices[s->id.index];
+    if (s->id.kind == LPO_SCOPE_PROCESS)
+        return c->processes[s->id.index];
+    for (size_t p = 0; p < t->processes.len; p++)
+        if (t->processes.at[p].rank == s->id.index && c->processes[p].end) {
+            span.first = c->processes[p].first < span.first ? c->processes[p].first : span.first;
+            span.end = c->processes[p].end > span.end ? c->processes[p].end : span.end;
+        }
+    return span;
 }
 
 static struct draft *draft_of(struct builder *b, uint32_t node)
@@ -58,9 +81,21 @@ static void find_processes(struct builder *b)
                            (s->id.kind == LPO_SCOPE_RANK && t->processes.at[p].rank == s->id.index);
     if (s->id.kind != LPO_SCOPE_DEVICE)
         return;
-    for (size_t i = 0; i < s->cells->cells.len; i++)
+    for (size_t i = b->span.first; i < b->span.end; i++)
         if (s->cells->cells.at[i].process != LPO_NO_OWNER && cell_in(s, &s->cells->cells.at[i]))
             b->process_in[s->cells->cells.at[i].process] = true;
+}
+
+static size_t only_process(const struct builder *b)
+{
+    size_t only = SIZE_MAX;
+
+    for (size_t p = 0; p < b->tree->trace->processes.len; p++) {
+        if (b->process_in[p] && only != SIZE_MAX)
+            return SIZE_MAX;
+        only = b->process_in[p] ? p : only;
+    }
+    return only;
 }
 
 static void add_first(struct lpo_region_row *row, const struct lpo_visits *v, bool *known)
@@ -76,27 +111,36 @@ static void add_first(struct lpo_region_row *row, const struct lpo_visits *v, bo
     row->first_gpu_ns += v->count > 1 ? v->first_gpu_ns : 0;
 }
 
+static void add_visits_of(struct lpo_region_row *row, const struct lpo_visits *v, bool *known)
+{
+    row->visits += v->count;
+    row->host_ns = lpo_ns_add(row->host_ns, v->host_ns);
+    row->host_self_ns = lpo_ns_add(row->host_self_ns, v->host_ns - v->child_ns);
+    row->open += v->open;
+    add_first(row, v, known);
+}
+
 static void add_visits(struct builder *b)
 {
-    for (uint32_t n = 0; n < b->tree->nodes.len; n++) {
+    const struct lpo_region_tree *tree = b->tree;
+
+    for (uint32_t n = 0; n < tree->nodes.len; n++) {
         struct lpo_region_row *row = &b->drafts[n].row;
-        uint32_t v = b->tree->nodes.at[n].visits;
         bool known = true;
 
-        for (; v != LPO_NONE; v = b->tree->visits.at[v].next) {
-            const struct lpo_visits *visits = &b->tree->visits.at[v];
+        if (b->only_process != SIZE_MAX) {
+            const struct lpo_visits *v = lpo_region_visits_find(tree, n, (uint16_t)b->only_process);
 
-            if (!b->process_in[visits->process])
-                continue;
-            row->visits += visits->count;
-            row->host_ns = lpo_ns_add(row->host_ns, visits->host_ns);
-            row->host_self_ns = lpo_ns_add(row->host_self_ns, visits->host_ns - visits->child_ns);
-            row->open += visits->open;
-            add_first(row, visits, &known);
+            if (v)
+                add_visits_of(row, v, &known);
         }
+        for (uint32_t v = b->only_process == SIZE_MAX ? tree->nodes.at[n].visits : LPO_NONE;
+             v != LPO_NONE; v = tree->visits.at[v].next)
+            if (b->process_in[tree->visits.at[v].process])
+                add_visits_of(row, &tree->visits.at[v], &known);
         row->firsts = known ? row->firsts : 0;
         /* a source with ranges records every visit; one with stacks alone (ncu) none */
-        row->visits_known = b->tree->trace->ranges.len > 0 || b->tree->trace->paths.len > 0;
+        row->visits_known = tree->trace->ranges.len > 0 || tree->trace->paths.len > 0;
     }
 }
 
@@ -355,12 +399,12 @@ static void place_kernels(struct builder *b)
 }
 
 /* A hundred thousand kernels below 250 nested ranges would be listed 250 times each. */
-static bool too_many_kernel_rows(const struct lpo_region_scope *s)
+static bool too_many_kernel_rows(const struct lpo_region_scope *s, struct lpo_cell_span span)
 {
     const struct lpo_region_tree *tree = s->cells->tree;
     uint64_t rows = 0;
 
-    for (size_t i = 0; i < s->cells->cells.len; i++) {
+    for (size_t i = span.first; i < span.end; i++) {
         uint32_t leaf = tree->places.at[s->cells->cells.at[i].place].leaf;
 
         if (leaf != LPO_NONE && cell_in(s, &s->cells->cells.at[i]))
@@ -380,6 +424,7 @@ struct lpo_region_scope *lpo_region_scope_create(const struct lpo_region_cells *
 
     s->id = id;
     s->cells = cells;
+    b.span = span_of(s);
     b.drafts = lpo_xcalloc(n + 1, sizeof *b.drafts);
     b.rows = lpo_xcalloc(n + 1, sizeof *b.rows);
     b.process_in = lpo_xcalloc(cells->tree->trace->processes.len + 1, sizeof *b.process_in);
@@ -391,9 +436,10 @@ struct lpo_region_scope *lpo_region_scope_create(const struct lpo_region_cells *
     for (size_t i = 0; i < cells->tree->trace->metrics.len; i++)
         b.sampled |= cells->tree->trace->metrics.at[i].sampled;
     find_processes(&b);
+    b.only_process = only_process(&b);
     add_visits(&b);
-    b.short_lists = too_many_kernel_rows(s);
-    for (size_t i = 0; i < cells->cells.len; i++)
+    b.short_lists = too_many_kernel_rows(s, b.span);
+    for (size_t i = b.span.first; i < b.span.end; i++)
         if (cell_in(s, &cells->cells.at[i]))
             add_cell(&b, &cells->cells.at[i]);
     place_kernels(&b);

@@ -242,6 +242,12 @@ enum lpo_region_kernel_class lpo_region_tree_class(const struct lpo_region_tree 
     return (enum lpo_region_kernel_class)(tree->classes[name] - 1);
 }
 
+void lpo_region_tree_look_up_classes(const struct lpo_region_tree *tree)
+{
+    for (size_t i = 0; i < tree->trace->gpu_ops.len; i++)
+        lpo_region_tree_class(tree, tree->trace->gpu_ops.at[i].name);
+}
+
 void lpo_region_add_name(const struct lpo_region_tree *tree, uint32_t node, struct lpo_str *out)
 {
     const struct lpo_region *n = &tree->nodes.at[node];

@@ -131,6 +131,8 @@ uint32_t lpo_region_links_of(const struct lpo_region_tree *tree, const struct lp
  * trace may have a million names. */
 enum lpo_region_kernel_class lpo_region_tree_class(const struct lpo_region_tree *tree,
                                                    uint32_t name);
+/* Of all GPU operations, now: what is looked up is kept, which two threads must not do at once. */
+void lpo_region_tree_look_up_classes(const struct lpo_region_tree *tree);
 /* From now on by rules of the user too; borrowed. */
 void lpo_region_tree_use(struct lpo_region_tree *tree, const struct lpo_region_own_rules *rules);
 

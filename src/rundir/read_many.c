@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "rundir/read.h"
 #include "trace/reader.h"
@@ -11,7 +10,7 @@
 #include "util/err.h"
 #include "util/thread.h"
 
-enum { MOST_WORKERS = 64, AHEAD = 2 /* files of a worker that wait to be taken */ };
+enum { AHEAD = 2 /* files of a worker that wait to be taken */ };
 
 struct many_result {
     struct lpo_trace *trace; /* NULL: not read, or it failed */
@@ -24,7 +23,7 @@ struct lpo_rundir_many {
     struct many_result *results;
     size_t count;
     unsigned skip;
-    pthread_t workers[MOST_WORKERS];
+    pthread_t *workers;
     size_t nworkers;
     pthread_mutex_t lock; /* of what follows, and of the results */
     pthread_cond_t moved;
@@ -72,23 +71,22 @@ static void *work(void *arg)
 struct lpo_rundir_many *lpo_rundir_many_start(const struct lpo_rundir_many_file *files,
                                               size_t count, unsigned skip)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t workers = cores > MOST_WORKERS ? MOST_WORKERS : cores > 0 ? (size_t)cores : 1;
+    size_t workers = lpo_thread_workers(count);
     struct lpo_rundir_many *m;
 
-    if (count < 2 || workers < 2)
+    if (workers < 2)
         return NULL;
     m = lpo_xcalloc(1, sizeof *m);
     m->files = lpo_xcalloc(count, sizeof *m->files);
     memcpy(m->files, files, count * sizeof *files);
     m->results = lpo_xcalloc(count, sizeof *m->results);
+    m->workers = lpo_xcalloc(workers, sizeof *m->workers);
     m->count = count;
     m->skip = skip;
     pthread_mutex_init(&m->lock, NULL);
     pthread_cond_init(&m->moved, NULL);
     pthread_mutex_lock(&m->lock); /* nobody starts before it is known how many there are */
-    while (m->nworkers < workers && m->nworkers < count &&
-           lpo_thread_start(&m->workers[m->nworkers], work, m) == 0)
+    while (m->nworkers < workers && lpo_thread_start(&m->workers[m->nworkers], work, m) == 0)
         m->nworkers++;
     pthread_mutex_unlock(&m->lock);
     if (m->nworkers)
@@ -134,6 +132,7 @@ void lpo_rundir_many_destroy(struct lpo_rundir_many *m)
         lpo_trace_destroy(m->results[i].trace);
     pthread_cond_destroy(&m->moved);
     pthread_mutex_destroy(&m->lock);
+    free(m->workers);
     free(m->results);
     free(m->files);
     free(m);

@@ -2,6 +2,7 @@
 #include "util/thread.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 int lpo_thread_start(pthread_t *out, void *(*run)(void *arg), void *arg)
 {
@@ -14,4 +15,43 @@ int lpo_thread_start(pthread_t *out, void *(*run)(void *arg), void *arg)
     rc = pthread_create(out, NULL, run, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
+}
+
+enum { MOST_WORKERS = 64 };
+
+size_t lpo_thread_workers(size_t count)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t workers = cores > MOST_WORKERS ? MOST_WORKERS : cores > 0 ? (size_t)cores : 1;
+
+    return count < workers ? count : workers;
+}
+
+struct each {
+    void (*one)(void *ctx, size_t i);
+    void *ctx;
+    size_t count, next; /* next: by atomic addition */
+};
+
+static void *work(void *arg)
+{
+    struct each *e = arg;
+    size_t i;
+
+    while ((i = __atomic_fetch_add(&e->next, 1, __ATOMIC_RELAXED)) < e->count)
+        e->one(e->ctx, i);
+    return NULL;
+}
+
+void lpo_thread_each(size_t count, void (*one)(void *ctx, size_t i), void *ctx)
+{
+    struct each e = { one, ctx, count, 0 };
+    pthread_t threads[MOST_WORKERS];
+    size_t started = 0, wanted = lpo_thread_workers(count);
+
+    while (started + 1 < wanted && lpo_thread_start(&threads[started], work, &e) == 0)
+        started++;
+    work(&e);
+    while (started)
+        pthread_join(threads[--started], NULL);
 }

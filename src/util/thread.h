@@ -5,6 +5,13 @@
 #pragma once
 
 #include <pthread.h>
+#include <stddef.h>
 
 /* 0, or an error number where the system has no thread to give. */
 int lpo_thread_start(pthread_t *out, void *(*run)(void *arg), void *arg);
+
+/* Calls one(ctx, 0) … one(ctx, count - 1) in any order, on a thread for each core; this one works
+ * too. Returns when all are done. */
+void lpo_thread_each(size_t count, void (*one)(void *ctx, size_t i), void *ctx);
+/* How many threads that is, of so many calls. */
+size_t lpo_thread_workers(size_t count);

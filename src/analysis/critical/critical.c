@@ -11,6 +11,7 @@
 #include "util/map.h"
 #include "util/order.h"
 #include "util/search.h"
+#include "util/thread.h"
 
 enum { KEPT = 200 };
 
@@ -297,13 +298,22 @@ static void follow_path(const struct critical_graph *g, const struct critical_in
     free(c.region_ns);
 }
 
-static void add_process(struct lpo_critical *out, const struct critical_input *in,
-                        const struct lpo_program_steps *steps)
+/* The processes of a trace, each on a thread. */
+struct processes {
+    const struct lpo_region_tree *tree;
+    const struct lpo_program_steps *steps;
+    const struct critical_rows *rows;
+    struct lpo_critical *out; /* has a path of each process already, with nothing but its number */
+};
+
+static void find_path(void *ctx, size_t i)
 {
-    struct lpo_critical_path path = { .process = in->process };
+    const struct processes *p = ctx;
+    struct lpo_critical_path path = p->out->paths.at[i];
+    struct critical_input in = lpo_critical_input(p->tree, p->rows, path.process);
     struct critical_graph g;
 
-    lpo_critical_graph_build(&g, in);
+    lpo_critical_graph_build(&g, &in);
     path.start_ns = g.start_ns;
     path.end_ns = g.end_ns;
     path.calls = g.calls.len;
@@ -314,10 +324,10 @@ static void add_process(struct lpo_critical *out, const struct critical_input *i
     path.without_launch = g.without_launch;
     path.usual_launch_ns = g.usual_launch_ns;
     path.usual_gap_ns = g.usual_gap_ns;
-    follow_path(&g, in, steps, &path);
+    follow_path(&g, &in, p->steps, &path);
     lpo_critical_savings(&g, &path);
     lpo_critical_graph_free(&g);
-    lpo_vec_push(&out->paths, path);
+    p->out->paths.at[i] = path;
 }
 
 /* --- what is the same for all processes --- */
@@ -388,16 +398,16 @@ struct lpo_critical *lpo_critical_create(const struct lpo_region_tree *tree,
     const struct lpo_trace *t = tree->trace;
     struct lpo_critical *out = lpo_xcalloc(1, sizeof *out);
     struct critical_rows rows;
+    struct processes p = { tree, steps, &rows, out };
 
     if (lpo_critical_is_too_large(t))
         return out;
     lpo_critical_rows_find(&rows, t);
-    for (size_t i = 0; i < t->processes.len && out->paths.len < lpo_budget()->scopes; i++) {
-        struct critical_input in = lpo_critical_input(tree, &rows, (uint16_t)i);
-
-        if (in.nops)
-            add_process(out, &in, steps);
-    }
+    for (size_t i = 0; i < t->processes.len && out->paths.len < lpo_budget()->scopes; i++)
+        if (rows.starts[i + 1] > rows.starts[i])
+            lpo_vec_push(&out->paths, (struct lpo_critical_path){ .process = (uint16_t)i });
+    lpo_region_tree_look_up_classes(tree);
+    lpo_thread_each(out->paths.len, find_path, &p);
     lpo_critical_rows_free(&rows);
     return out;
 }

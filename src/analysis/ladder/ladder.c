@@ -15,6 +15,7 @@
 #include "util/budget.h"
 #include "util/err.h"
 #include "util/order.h"
+#include "util/thread.h"
 
 enum { ONE_PERCENT = 100, MOST_RUNGS = 12 };
 
@@ -441,34 +442,81 @@ static void work_free(struct ladder_work *w)
     free(w->in_ns);
 }
 
-static void add_process(struct lpo_ladders *out, struct ladder_work w,
-                        const struct critical_rows *rows, uint16_t process)
+/* The processes of a trace, each on a thread. */
+struct processes {
+    struct ladder_work work; /* what is the same for all of them */
+    struct lpo_ladders *out;
+    struct lpo_ladder *all; /* of each process; without a window where it has none */
+    size_t first;           /* of those that are done on all cores */
+    bool has_cautions;
+};
+
+static void climb_of(struct ladder_work *w)
 {
-    struct lpo_ladder l = { .process = process };
+    follow_path(w);
+    w->out->unexplained_ns = w->parts_ns[LPO_PATH_UNEXPLAINED];
+    for (size_t i = 0; i < sizeof proposals / sizeof *proposals; i++)
+        proposals[i](w);
+    climb(w);
+    lpo_ladder_parts(w);
+    find_floor(w);
+    note_times(w);
+}
+
+static void find_ladder(void *ctx, size_t process)
+{
+    struct processes *p = ctx;
+    struct ladder_work w = p->work;
+    struct lpo_ladder l = { .process = (uint16_t)process };
     int64_t *end_ns = lpo_xcalloc(w.t->threads.len + 1, sizeof *end_ns);
-    struct critical_input in = lpo_critical_input(w.tree, rows, process);
+    struct critical_input in = lpo_critical_input(w.tree, w.rows, l.process);
 
     w.out = &l;
-    l.window = lpo_ladder_window(&w, process, end_ns);
+    l.window = lpo_ladder_window(&w, l.process, end_ns);
     in.window = (struct critical_window){ l.window.start_ns, l.window.wall_ns, end_ns };
     if (l.window.wall_ns > 0 && in.nops) {
         lpo_critical_graph_build(&w.g, &in);
         w.g.start_ns = l.window.start_ns;
         w.replay.g = &w.g;
-        follow_path(&w);
-        l.unexplained_ns = w.parts_ns[LPO_PATH_UNEXPLAINED];
-        for (size_t i = 0; i < sizeof proposals / sizeof *proposals; i++)
-            proposals[i](&w);
-        climb(&w);
-        lpo_ladder_parts(&w);
-        find_floor(&w);
-        note_times(&w);
-        if (!out->all.len)
-            lpo_ladder_cautions(&w, out);
-        lpo_vec_push(&out->all, l);
+        climb_of(&w);
+        if (!p->has_cautions) /* of the first one */
+            lpo_ladder_cautions(&w, p->out);
+        p->has_cautions = true;
+        p->all[process] = l;
         work_free(&w);
     }
     free(end_ns);
+}
+
+static void find_rest(void *ctx, size_t i)
+{
+    struct processes *p = ctx;
+
+    find_ladder(p, p->first + i);
+}
+
+/* One by one until there is one: the cautions are of that process, and what the others ask of the
+ * analysis has been computed then. The rest on all cores; in a run folder each reads its power. */
+static void find_all(const struct lpo_analysis *a, struct ladder_work w, struct lpo_ladders *out)
+{
+    size_t count = w.t->processes.len;
+    struct critical_rows rows;
+    struct processes p = { .out = out, .all = lpo_xcalloc(count + 1, sizeof *p.all) };
+
+    lpo_critical_rows_find(&rows, w.t);
+    lpo_region_tree_look_up_classes(w.tree);
+    lpo_analysis_rank_causes(a);
+    w.rows = &rows;
+    w.pinned_rate = lpo_ladder_pinned_rate(w.t);
+    p.work = w;
+    while (p.first < count && (!p.has_cautions || (w.d && w.d->dir)))
+        find_ladder(&p, p.first++);
+    lpo_thread_each(count - p.first, find_rest, &p);
+    for (size_t i = 0; i < count && out->all.len < lpo_budget()->scopes; i++)
+        if (p.all[i].window.wall_ns > 0)
+            lpo_vec_push(&out->all, p.all[i]);
+    free(p.all);
+    lpo_critical_rows_free(&rows);
 }
 
 static int longest_first(const void *a, const void *b)
@@ -488,19 +536,14 @@ struct lpo_ladders *lpo_ladder_create(const struct lpo_rundir *d, const struct l
     struct ladder_work w = {
         .profiler = LPO_NONE, .d = d, .s = s, .a = a, .t = a->trace, .tree = a->tree
     };
-    struct critical_rows rows;
 
     if (d && d->dir)
         out->noise = lpo_speed_run_variation(d).cv;
     if (d && s)
         lpo_rundir_hardware(d, s, &w.hw, &ignored);
     w.steps = lpo_analysis_steps(a);
-    if (a->timeline && !lpo_critical_is_too_large(w.t)) {
-        lpo_critical_rows_find(&rows, w.t);
-        for (size_t i = 0; i < w.t->processes.len && out->all.len < lpo_budget()->scopes; i++)
-            add_process(out, w, &rows, (uint16_t)i);
-        lpo_critical_rows_free(&rows);
-    }
+    if (a->timeline && !lpo_critical_is_too_large(w.t))
+        find_all(a, w, out);
     if (out->all.len)
         qsort(out->all.at, out->all.len, sizeof *out->all.at, longest_first);
     lpo_ladder_choose_rank(a, out);

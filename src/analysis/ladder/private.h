@@ -22,6 +22,8 @@ struct ladder_work {
     const struct lpo_region_tree *tree;
     const struct lpo_program_steps *steps; /* NULL: there are none */
     const struct lpo_hardware *hw;         /* NULL: not known */
+    const struct critical_rows *rows;      /* of the trace, by process */
+    double pinned_rate;                    /* of copies in this trace, bytes a second; 0: none */
     struct lpo_ladder *out;
     struct critical_graph g;
     struct critical_replay replay;
@@ -40,6 +42,8 @@ ladder_propose lpo_ladder_host, lpo_ladder_waits, lpo_ladder_attention, lpo_ladd
     lpo_ladder_slow_collectives, lpo_ladder_copies, lpo_ladder_layout, lpo_ladder_recomputation,
     lpo_ladder_counters, lpo_ladder_regions, lpo_ladder_clocks, lpo_ladder_ranks;
 
+/* Bytes a second of pinned copies in this trace, of those large enough to show it; 0: none. */
+double lpo_ladder_pinned_rate(const struct lpo_trace *t);
 struct lpo_time_window lpo_ladder_window(const struct ladder_work *w, uint16_t process,
                                          int64_t *end_ns);
 

@@ -413,16 +413,15 @@ static bool to_host(const char *name)
            strstr(name, "DeviceToHost") || strstr(name, "Device-to-Host");
 }
 
-/* Bytes a second of pinned copies in this trace, of those large enough to show it; 0: none. */
-static double seen_rate(const struct ladder_work *w)
+double lpo_ladder_pinned_rate(const struct lpo_trace *t)
 {
     double bytes = 0, ns = 0;
 
-    for (size_t i = 0; i < w->t->gpu_ops.len; i++) {
-        const struct lpo_gpu_op *op = &w->t->gpu_ops.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &t->gpu_ops.at[i];
 
         if (op->kind != LPO_COPY || op->bytes < LEAST_BYTES ||
-            !strstr(lpo_trace_text(w->t, op->name), "Pinned"))
+            !strstr(lpo_trace_text(t, op->name), "Pinned"))
             continue;
         bytes += (double)op->bytes;
         ns += (double)lpo_trace_gpu_op_ns(op);
@@ -452,7 +451,7 @@ void lpo_ladder_copies(struct ladder_work *w)
 {
     int64_t *exposed = find_exposed(w, LPO_PATH_COPY), *less = lpo_ladder_wants(w), ns = 0, all = 0,
             exposed_ns = 0, compute = 0;
-    double seen = seen_rate(w), rate, bytes = 0, all_bytes = 0;
+    double seen = w->pinned_rate, rate, bytes = 0, all_bytes = 0;
     struct lpo_rung *r;
 
     if (!w->g.ops.len) {

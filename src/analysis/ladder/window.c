@@ -27,10 +27,22 @@ static int64_t thread_end(const struct lpo_trace *t, uint32_t thread, int64_t st
     return last < end_ns ? last : end_ns;
 }
 
+/* The GPU operations of a process, in order of time. */
+static size_t first_op(const struct ladder_work *w, size_t process)
+{
+    return w->rows->starts[process];
+}
+
+static const struct lpo_gpu_op *op_at(const struct ladder_work *w, size_t i)
+{
+    return &w->t->gpu_ops.at[w->rows->op_rows[i]];
+}
+
 /* Without steps: Python frames reach from the start of the profiler to its end, and what it does
  * there is not the program's time. */
-static void trim(const struct lpo_trace *t, uint16_t process, struct lpo_time_window *out)
+static void trim(const struct ladder_work *w, uint16_t process, struct lpo_time_window *out)
 {
+    const struct lpo_trace *t = w->t;
     int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
 
     for (uint32_t i = 0; i < t->threads.len; i++) {
@@ -44,22 +56,18 @@ static void trim(const struct lpo_trace *t, uint16_t process, struct lpo_time_wi
             end_ns = s.end_ns > end_ns ? s.end_ns : end_ns;
         }
     }
-    for (size_t i = 0; i < t->gpu_ops.len; i++)
-        if (t->gpu_ops.at[i].process == process && !(t->gpu_ops.at[i].flags & LPO_GPU_OP_UNTIMED)) {
-            start_ns = t->gpu_ops.at[i].start_ns < start_ns ? t->gpu_ops.at[i].start_ns : start_ns;
-            end_ns = t->gpu_ops.at[i].end_ns > end_ns ? t->gpu_ops.at[i].end_ns : end_ns;
-        }
+    for (size_t i = first_op(w, process); i < first_op(w, process + 1u); i++) {
+        const struct lpo_gpu_op *op = op_at(w, i);
+
+        start_ns = op->start_ns < start_ns ? op->start_ns : start_ns;
+        end_ns = op->end_ns > end_ns ? op->end_ns : end_ns;
+    }
     if (start_ns > out->start_ns && start_ns < end_ns) {
         out->wall_ns -= start_ns - out->start_ns;
         out->start_ns = start_ns;
     }
     if (end_ns < out->start_ns + out->wall_ns && end_ns > out->start_ns)
         out->wall_ns = end_ns - out->start_ns;
-}
-
-static bool has_time(const struct lpo_gpu_op *op)
-{
-    return !(op->flags & (LPO_GPU_OP_UNTIMED | LPO_GPU_OP_NO_LENGTH));
 }
 
 /* Loading and warming up come once: without steps the rest begins where the last GPU operation of
@@ -70,11 +78,9 @@ static void skip_preparing(const struct ladder_work *w, uint16_t process,
     const struct lpo_phases *p = lpo_analysis_phases(w->a);
     int64_t last = INT64_MIN, first = INT64_MAX;
 
-    for (size_t i = 0; p->any_prepares && i < w->t->gpu_ops.len; i++) {
-        const struct lpo_gpu_op *op = &w->t->gpu_ops.at[i];
+    for (size_t i = first_op(w, process); p->any_prepares && i < first_op(w, process + 1u); i++) {
+        const struct lpo_gpu_op *op = op_at(w, i);
 
-        if (op->process != process || !has_time(op))
-            continue;
         if (!p->places[lpo_region_place(w->tree, op)])
             first = op->start_ns < first ? op->start_ns : first;
         else
@@ -94,18 +100,18 @@ static int64_t last_recorded(const struct ladder_work *w, uint16_t process,
     int64_t end_ns = out->start_ns + out->wall_ns, last = out->start_ns;
 
     for (uint32_t i = 0; i < t->threads.len; i++) {
-        struct lpo_host_walk walk = lpo_host_walk(t, i, LPO_HOST_SLICES & ~LPO_HOST_RANGE);
+        struct lpo_host_walk walk;
         struct lpo_slice s;
 
         if (t->threads.at[i].process != process)
             continue;
+        walk = lpo_host_walk(t, i, LPO_HOST_SLICES & ~LPO_HOST_RANGE);
         while (lpo_host_next(&walk, &s) && s.start_ns < end_ns)
             last = s.end_ns > last ? s.end_ns : last;
     }
-    for (size_t i = 0; i < t->gpu_ops.len; i++)
-        if (t->gpu_ops.at[i].process == process && has_time(&t->gpu_ops.at[i]) &&
-            t->gpu_ops.at[i].start_ns < end_ns && t->gpu_ops.at[i].end_ns > last)
-            last = t->gpu_ops.at[i].end_ns;
+    for (size_t i = first_op(w, process); i < first_op(w, process + 1u); i++)
+        if (op_at(w, i)->start_ns < end_ns && op_at(w, i)->end_ns > last)
+            last = op_at(w, i)->end_ns;
     return last < end_ns ? last : end_ns;
 }
 
@@ -118,15 +124,14 @@ static void cut_tail(const struct ladder_work *w, uint16_t process, struct lpo_t
         out->wall_ns = last - out->start_ns;
 }
 
-static void find_gpu(const struct lpo_trace *t, uint16_t process, struct lpo_time_window *out)
+static void find_gpu(const struct ladder_work *w, uint16_t process, struct lpo_time_window *out)
 {
     int64_t end_ns = out->start_ns + out->wall_ns, first = end_ns, last = out->start_ns;
 
-    for (size_t i = 0; i < t->gpu_ops.len; i++) {
-        const struct lpo_gpu_op *op = &t->gpu_ops.at[i];
+    for (size_t i = first_op(w, process); i < first_op(w, process + 1u); i++) {
+        const struct lpo_gpu_op *op = op_at(w, i);
 
-        if (op->process != process || op->end_ns <= out->start_ns || op->start_ns >= end_ns ||
-            !has_time(op))
+        if (op->end_ns <= out->start_ns || op->start_ns >= end_ns)
             continue;
         first = op->start_ns < first ? op->start_ns : first;
         last = op->end_ns > last ? op->end_ns : last;
@@ -148,7 +153,7 @@ struct lpo_time_window lpo_ladder_window(const struct ladder_work *w, uint16_t p
     out.steps = p->steps;
     out.basis = p->steps ? LPO_WINDOW_STEPS : LPO_WINDOW_EVENTS;
     if (!out.steps && w->t->python.len)
-        trim(w->t, process, &out);
+        trim(w, process, &out);
     if (!out.steps)
         skip_preparing(w, process, &out);
     cut_tail(w, process, &out);
@@ -156,7 +161,7 @@ struct lpo_time_window lpo_ladder_window(const struct ladder_work *w, uint16_t p
         end_ns[i] = w->t->threads.at[i].process == process
                         ? thread_end(w->t, i, out.start_ns, out.start_ns + out.wall_ns)
                         : LPO_NO_TIME;
-    find_gpu(w->t, process, &out);
+    find_gpu(w, process, &out);
     return out;
 }
 

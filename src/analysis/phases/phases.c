@@ -327,8 +327,16 @@ int64_t lpo_phases_once_ns(const struct lpo_phases *p, uint16_t process, int64_t
 
 const struct lpo_phases_window *lpo_phases_window_of(const struct lpo_phases *p, uint16_t process)
 {
-    for (size_t i = 0; i < p->windows.len; i++)
-        if (p->windows.at[i].process == process)
-            return &p->windows.at[i];
-    return NULL;
+    size_t from = 0, to = p->windows.len;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (p->windows.at[middle].process < process)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < p->windows.len && p->windows.at[from].process == process ? &p->windows.at[from]
+                                                                           : NULL;
 }

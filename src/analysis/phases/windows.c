@@ -2,6 +2,7 @@
 /* Which steps are steady, and the time of each process that a person waits for. Leading steps that
  * do once what later ones do not are not steady; a step in the middle that compiles again is steady
  * and slow. */
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "analysis/phases/private.h"
@@ -94,7 +95,8 @@ void lpo_phases_find_windows(const struct lpo_trace *t, const struct lpo_program
                              struct lpo_phases *out)
 {
     struct lpo_phases_window *whole = whole_runs(t);
-    size_t count = steps ? steps->rows.len : 0;
+    size_t count = steps ? steps->rows.len : 0, judged;
+    bool *has = lpo_xcalloc(t->processes.len + 1, sizeof *has);
 
     if (count)
         out->steady_steps = lpo_xcalloc(count, sizeof *out->steady_steps);
@@ -103,10 +105,14 @@ void lpo_phases_find_windows(const struct lpo_trace *t, const struct lpo_program
             ;
         judge_steps(out, steps, from, i);
     }
+    judged = out->windows.len;
+    for (size_t i = 0; i < judged; i++)
+        has[out->windows.at[i].process] = true;
     for (uint16_t i = 0; i < t->processes.len; i++)
-        if (!lpo_phases_window_of(out, i) && whole[i].end_ns >= whole[i].start_ns)
+        if (!has[i] && whole[i].end_ns >= whole[i].start_ns)
             lpo_vec_push(&out->windows, whole[i]);
     if (out->windows.len)
         qsort(out->windows.at, out->windows.len, sizeof *out->windows.at, by_process);
+    free(has);
     free(whole);
 }

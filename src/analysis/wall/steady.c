@@ -24,6 +24,7 @@ static void leave_out(struct lpo_wall_steady *w, const struct lpo_analysis *a)
     static const struct lpo_scope_id all = { LPO_SCOPE_ALL, 0 };
 
     memset(&w->cells.cells, 0, sizeof w->cells.cells);
+    w->cells.processes = w->cells.devices = NULL;
     for (size_t i = 0; i < a->cells->cells.len; i++)
         if (!w->places[a->cells->cells.at[i].place])
             lpo_vec_push(&w->cells.cells, a->cells->cells.at[i]);
