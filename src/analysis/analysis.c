@@ -411,16 +411,19 @@ const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a)
 const struct lpo_reference *lpo_analysis_reference(const struct lpo_analysis *a,
                                                    const struct lpo_hardware *hw)
 {
-    LPO_AUTO(lpo_arena) arena = lpo_arena_create();
-    const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(arena);
-    const char *path =
-        hw && !a->memo->has_reference ? lpo_reference_path(arena, dirs, hw->name) : NULL;
-    struct lpo_err ignored = { 0 }; /* a damaged file says nothing */
+    struct lpo_analysis_memo *m = a->memo;
 
-    if (path)
-        lpo_reference_load(path, &a->memo->reference, &ignored);
-    a->memo->has_reference |= hw != NULL;
-    return hw ? a->memo->reference : NULL;
+    if (hw && !m->has_reference) {
+        LPO_AUTO(lpo_arena) arena = lpo_arena_create();
+        const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(arena);
+        const char *path = lpo_reference_path(arena, dirs, hw->name);
+        struct lpo_err ignored = { 0 }; /* a damaged file says nothing */
+
+        if (path)
+            lpo_reference_load(path, &m->reference, &ignored);
+        m->has_reference = true;
+    }
+    return hw ? m->reference : NULL;
 }
 
 /* What takes long, most of all first. They ask for nothing of each other. */

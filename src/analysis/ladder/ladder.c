@@ -233,7 +233,8 @@ static bool is_one_of_many(enum lpo_rung_kind kind)
 
 static bool is_of_all(enum lpo_rung_kind kind, bool rank, bool sibling)
 {
-    return (rank && (kind == LPO_RUNG_COMMUNICATION || kind == LPO_RUNG_SAME_STREAM)) ||
+    return (rank && (kind == LPO_RUNG_COMMUNICATION || kind == LPO_RUNG_SAME_STREAM ||
+                     kind == LPO_RUNG_COLLECTIVE)) ||
            (sibling && kind == LPO_RUNG_ROOF);
 }
 
@@ -501,13 +502,16 @@ static void find_all(const struct lpo_analysis *a, struct ladder_work w, struct 
 {
     size_t count = w.t->processes.len;
     struct critical_rows rows;
+    struct ladder_links *links;
     struct processes p = { .out = out, .all = lpo_xcalloc(count + 1, sizeof *p.all) };
 
     lpo_critical_rows_find(&rows, w.t);
     lpo_region_tree_look_up_classes(w.tree);
     lpo_analysis_rank_causes(a);
+    lpo_analysis_reference(a, w.hw);
     w.rows = &rows;
     w.pinned_rate = lpo_ladder_pinned_rate(w.t);
+    w.links = links = lpo_ladder_links_create(&w);
     p.work = w;
     while (p.first < count && (!p.has_cautions || (w.d && w.d->dir)))
         find_ladder(&p, p.first++);
@@ -516,6 +520,7 @@ static void find_all(const struct lpo_analysis *a, struct ladder_work w, struct 
         if (p.all[i].window.wall_ns > 0)
             lpo_vec_push(&out->all, p.all[i]);
     free(p.all);
+    lpo_ladder_links_destroy(links);
     lpo_critical_rows_free(&rows);
 }
 

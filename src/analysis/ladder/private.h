@@ -23,6 +23,7 @@ struct ladder_work {
     const struct lpo_program_steps *steps; /* NULL: there are none */
     const struct lpo_hardware *hw;         /* NULL: not known */
     const struct critical_rows *rows;      /* of the trace, by process */
+    const struct ladder_links *links;      /* measured ones; NULL: none like these */
     double pinned_rate;                    /* of copies in this trace, bytes a second; 0: none */
     struct lpo_ladder *out;
     struct critical_graph g;
@@ -42,6 +43,10 @@ ladder_propose lpo_ladder_host, lpo_ladder_waits, lpo_ladder_attention, lpo_ladd
     lpo_ladder_slow_collectives, lpo_ladder_copies, lpo_ladder_layout, lpo_ladder_recomputation,
     lpo_ladder_counters, lpo_ladder_regions, lpo_ladder_clocks, lpo_ladder_ranks;
 
+/* What NCCL was measured at between such GPUs; NULL: nothing, or there are no collectives. Reads
+ * files: once for all processes. */
+struct ladder_links *lpo_ladder_links_create(const struct ladder_work *w);
+void lpo_ladder_links_destroy(struct ladder_links *l); /* NULL is fine */
 /* Bytes a second of pinned copies in this trace, of those large enough to show it; 0: none. */
 double lpo_ladder_pinned_rate(const struct lpo_trace *t);
 struct lpo_time_window lpo_ladder_window(const struct ladder_work *w, uint16_t process,

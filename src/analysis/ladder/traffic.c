@@ -212,7 +212,7 @@ struct sent {
 
 /* What NCCL was measured at: between these GPUs, else between H200s, and the rates of the links say
  * how much longer it takes here. */
-struct measured_links {
+struct ladder_links {
     const struct lpo_reference *own;
     struct lpo_reference *other;
     double longer, slow; /* times the best: links differ, and so do versions of NCCL */
@@ -220,26 +220,40 @@ struct measured_links {
 
 typedef LPO_VEC(struct sent) sent_vec;
 
-static bool find_links(const struct ladder_work *w, struct measured_links *out)
+struct ladder_links *lpo_ladder_links_create(const struct ladder_work *w)
 {
     static const char other[] = "h200_sxm";
+    const struct lpo_wall_collectives *any = lpo_analysis_collectives(w->a);
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
     const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(arena);
     const char *path = lpo_reference_path(arena, dirs, other);
+    struct ladder_links *l = lpo_xcalloc(1, sizeof *l);
     struct lpo_err ignored = { 0 };
     struct lpo_hardware hw;
 
-    *out = (struct measured_links){ lpo_analysis_reference(w->a, w->hw), NULL, 1, 1.5 };
-    if (out->own || !w->hw || !(w->hw->link > 0) || !path ||
+    if (any && any->rows.len)
+        *l = (struct ladder_links){ lpo_analysis_reference(w->a, w->hw), NULL, 1, 1.5 };
+    if (l->own)
+        return l;
+    if (!any || !any->rows.len || !w->hw || !(w->hw->link > 0) || !path ||
         lpo_gpu_hardware_read(arena, dirs, other, &hw, &ignored) < 0 ||
-        lpo_reference_load(path, &out->other, &ignored) < 0)
-        return out->own != NULL;
-    out->longer = hw.link / w->hw->link;
-    out->slow = 5;
-    return true;
+        lpo_reference_load(path, &l->other, &ignored) < 0) {
+        lpo_ladder_links_destroy(l);
+        return NULL;
+    }
+    l->longer = hw.link / w->hw->link;
+    l->slow = 5;
+    return l;
 }
 
-static struct sent *sent_row(const struct ladder_work *w, const struct measured_links *nccl,
+void lpo_ladder_links_destroy(struct ladder_links *l)
+{
+    if (l)
+        lpo_reference_destroy(l->other);
+    free(l);
+}
+
+static struct sent *sent_row(const struct ladder_work *w, const struct ladder_links *nccl,
                              sent_vec *all, uint32_t op)
 {
     struct lpo_reference_answer best;
@@ -264,13 +278,12 @@ static struct sent *sent_row(const struct ladder_work *w, const struct measured_
     return &all->at[all->len - 1];
 }
 
-static bool is_slow(const struct measured_links *nccl, const struct sent *s)
+static bool is_slow(const struct ladder_links *nccl, const struct sent *s)
 {
     return s->best_ns && (double)s->least_ns > nccl->slow * (1 + s->error) * (double)s->best_ns;
 }
 
-static void add_best_rate(struct lpo_rung *r, const struct measured_links *nccl,
-                          const struct sent *s)
+static void add_best_rate(struct lpo_rung *r, const struct ladder_links *nccl, const struct sent *s)
 {
     double bytes = s->bytes.value * lpo_wall_collective_traffic(s->kind, s->ranks);
 
@@ -279,7 +292,7 @@ static void add_best_rate(struct lpo_rung *r, const struct measured_links *nccl,
                     bytes * 1e9 / (double)s->best_ns);
 }
 
-static void add_slow_collective(struct ladder_work *w, const struct measured_links *nccl,
+static void add_slow_collective(struct ladder_work *w, const struct ladder_links *nccl,
                                 sent_vec *all, size_t row)
 {
     struct sent *s = &all->at[row];
@@ -302,55 +315,47 @@ static void add_slow_collective(struct ladder_work *w, const struct measured_lin
                     (double)s->ns / (double)w->out->window.wall_ns);
 }
 
-/* The collectives of the graph by kind, size and ranks; false where NCCL was not measured. */
-static bool list_sent(const struct ladder_work *w, struct measured_links *nccl, sent_vec *all)
+/* The collectives of the graph by kind, size and ranks, without what they wait for other ranks. */
+static void list_sent(const struct ladder_work *w, sent_vec *all)
 {
-    const struct lpo_wall_collectives *any = lpo_analysis_collectives(w->a);
+    const struct lpo_ranks_causes *causes = lpo_analysis_rank_causes(w->a);
 
-    if (!any || !any->rows.len || !find_links(w, nccl))
-        return false;
-    for (uint32_t i = 0; i < w->g.ops.len; i++) {
+    for (uint32_t i = 0; w->links && i < w->g.ops.len; i++) {
         int64_t ns = lpo_ladder_op_ns(w, i);
         struct sent *s;
 
         if (part_of(w, i) != LPO_PATH_COMMUNICATION)
             continue;
-        s = sent_row(w, nccl, all, i);
+        ns -= lpo_ranks_causes_waiting(causes, w->g.op_rows[i]);
+        s = sent_row(w, w->links, all, i);
         s->least_ns = ns < s->least_ns ? ns : s->least_ns;
         s->ns += ns;
         s->calls++;
     }
-    return true;
 }
 
 /* The slow one that takes most time, as evidence: hidden or not, it could be faster. */
 static void add_slowest(struct ladder_work *w, struct lpo_rung *r)
 {
     const struct sent *worst = NULL;
-    struct measured_links nccl;
     sent_vec all = { 0 };
 
-    if (list_sent(w, &nccl, &all)) {
-        for (size_t i = 0; i < all.len; i++)
-            if (is_slow(&nccl, &all.at[i]) && (!worst || all.at[i].ns > worst->ns))
-                worst = &all.at[i];
-        if (worst)
-            add_best_rate(r, &nccl, worst);
-        lpo_reference_destroy(nccl.other);
-    }
+    list_sent(w, &all);
+    for (size_t i = 0; i < all.len; i++)
+        if (is_slow(w->links, &all.at[i]) && (!worst || all.at[i].ns > worst->ns))
+            worst = &all.at[i];
+    if (worst)
+        add_best_rate(r, w->links, worst);
     lpo_vec_free(&all);
 }
 
 void lpo_ladder_slow_collectives(struct ladder_work *w)
 {
-    struct measured_links nccl;
     sent_vec all = { 0 };
 
-    if (list_sent(w, &nccl, &all)) {
-        for (size_t i = 0; i < all.len; i++)
-            add_slow_collective(w, &nccl, &all, i);
-        lpo_reference_destroy(nccl.other);
-    }
+    list_sent(w, &all);
+    for (size_t i = 0; i < all.len; i++)
+        add_slow_collective(w, w->links, &all, i);
     lpo_vec_free(&all);
 }
 
