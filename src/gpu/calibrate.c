@@ -18,7 +18,7 @@ enum { SIDE = 8192, MOST_ROUNDS = 1000 };
 static const size_t copy_bytes = (size_t)1 << 30;
 
 /* Numbers of cuBLAS's interface. */
-enum { CUBLAS_OP_N = 0, CUBLAS_COMPUTE_32F = 68, CUBLAS_GEMM_DEFAULT = -1 };
+enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_COMPUTE_32F = 68, CUBLAS_GEMM_DEFAULT = -1 };
 enum { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
 
 /* cuBLAS, opened at run time like the driver; LPO_LIBCUBLAS names another library. */
@@ -95,7 +95,8 @@ out:
 struct buffers {
     lpo_gpu_address a, b, c;
     struct blas blas;
-    int type; /* of all three, as CUDA numbers the formats */
+    int type;    /* of all three, as CUDA numbers the formats */
+    int m, n, k; /* the weights [n, k] are turned, as linear layers keep them */
 };
 
 static int copy_once(const struct lpo_gpu_driver *d, void *arg)
@@ -111,10 +112,13 @@ static int multiply_once(const struct lpo_gpu_driver *d, void *arg)
     float one = 1, zero = 0;
 
     (void)d;
-    return m->blas.gemm(m->blas.handle, CUBLAS_OP_N, CUBLAS_OP_N, SIDE, SIDE, SIDE, &one,
-                        (const void *)(uintptr_t)m->a, m->type, SIDE, (const void *)(uintptr_t)m->b,
-                        m->type, SIDE, &zero, (void *)(uintptr_t)m->c, m->type, SIDE,
-                        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    bool square = m->m == SIDE && m->n == SIDE;
+
+    return m->blas.gemm(m->blas.handle, square ? CUBLAS_OP_N : CUBLAS_OP_T, CUBLAS_OP_N, m->n, m->m,
+                        m->k, &one, (const void *)(uintptr_t)m->a, m->type, m->k,
+                        (const void *)(uintptr_t)m->b, m->type, m->k, &zero,
+                        (void *)(uintptr_t)m->c, m->type, m->n, CUBLAS_COMPUTE_32F,
+                        CUBLAS_GEMM_DEFAULT);
 }
 
 /* Numbers between -2 and 2 in any of the formats: random mantissas under small exponents. */
@@ -146,6 +150,30 @@ static void fill_random(const struct lpo_gpu_driver *d, lpo_gpu_address to, enum
     free(host);
 }
 
+/* A decode step, a batch of them and a prefill, through the layers of models of 8 and 70 billion
+ * parameters. Sides are at most SIDE, or both buffers hold the product all the same. */
+static const struct {
+    int m, n, k;
+} shapes[LPO_CALIBRATION_SHAPES] = {
+    { 1, 4096, 4096 },    { 1, 8192, 8192 },    { 16, 6144, 4096 },   { 16, 4096, 14336 },
+    { 64, 4096, 4096 },   { 64, 8192, 8192 },   { 256, 6144, 4096 },  { 256, 8192, 4096 },
+    { 1024, 4096, 4096 }, { 2048, 8192, 8192 }, { 4096, 6144, 4096 }, { 8192, 4096, 8192 },
+};
+
+static void measure_shapes(const struct lpo_gpu_driver *d, struct buffers *m, double seconds,
+                           struct lpo_calibration *out)
+{
+    for (int i = 0; i < LPO_CALIBRATION_SHAPES; i++) {
+        m->m = shapes[i].m;
+        m->n = shapes[i].n;
+        m->k = shapes[i].k;
+        out->shapes[i] = (struct lpo_calibration_shape){
+            m->m, m->n, m->k,
+            time_gpu_op(d, multiply_once, m, seconds / LPO_CALIBRATION_SHAPES)
+        };
+    }
+}
+
 static void measure_products(const struct lpo_gpu_driver *d, struct buffers *m, double seconds,
                              struct lpo_calibration *out)
 {
@@ -164,9 +192,12 @@ static void measure_products(const struct lpo_gpu_driver *d, struct buffers *m, 
         fill_random(d, m->a, formats[i].type);
         fill_random(d, m->b, formats[i].type);
         m->type = formats[i].number;
+        m->m = m->n = m->k = SIDE;
         t = time_gpu_op(d, multiply_once, m, seconds);
         if (t > 0)
             out->flops[formats[i].type] = 2.0 * SIDE * SIDE * SIDE / t;
+        if (t > 0 && formats[i].type == LPO_BF16)
+            measure_shapes(d, m, seconds, out);
     }
     close_blas(&m->blas);
 }

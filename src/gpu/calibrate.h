@@ -12,10 +12,19 @@
 struct lpo_arena;
 struct lpo_err;
 
+/* One product [m, k] by [k, n] in bf16, as a layer of a model has it. */
+struct lpo_calibration_shape {
+    int m, n, k;
+    double seconds; /* 0: not measured */
+};
+
+enum { LPO_CALIBRATION_SHAPES = 12 };
+
 struct lpo_calibration {
     const char *gpu;          /* as the driver names it */
     double bandwidth;         /* bytes a second, read and written, of a device-to-device copy */
     double flops[LPO_DTYPES]; /* of a product of 8192 x 8192 matrices; 0: not measured */
+    struct lpo_calibration_shape shapes[LPO_CALIBRATION_SHAPES];
 };
 
 /* About `seconds` for each of the measurements. LPO_E_MISSING without a driver or a GPU; a format

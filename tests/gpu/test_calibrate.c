@@ -23,6 +23,11 @@ static void check_measures(void **state)
     assert_true(fabs(c.bandwidth / (2.0 * (1 << 30) / 0.5e-3) - 1) < 1e-3);
     assert_true(fabs(c.flops[LPO_BF16] / (2.0 * 8192 * 8192 * 8192 / 1.4e-3) - 1) < 1e-3);
     assert_true(c.flops[LPO_FP32] == 0); /* refused, which is not 0 TFLOP/s */
+    for (int i = 0; i < LPO_CALIBRATION_SHAPES; i++) {
+        const struct lpo_calibration_shape *s = &c.shapes[i];
+
+        assert_true(fabs(s->seconds / (20e-6 + 2.0 * s->m * s->n * s->k / 700e12) - 1) < 1e-3);
+    }
 }
 
 static void check_no_such_gpu(void **state)
