@@ -377,6 +377,7 @@ static int analyze(struct lpo_app *app, const struct lpo_args *args, struct lpo_
     if (rc == 0 && (rc = lpo_model_needs_create(files->config, &o, &needs, err)) < 0)
         lpo_ctx(err, "cannot analyse '%s'", files->config_path);
     report.needs = needs;
+    report.best = server.reference;
     if (rc == 0)
         rc = predict(app, args, &server, &report, &measured, err);
     if (rc == 0)

@@ -39,9 +39,8 @@ static struct compared compare(const struct lpo_reference *r, const struct lpo_c
 
     for (int i = 0; r && i < LPO_CALIBRATION_SHAPES; i++) {
         const struct lpo_calibration_shape *s = &c->shapes[i];
-        struct lpo_reference_work w = {
-            LPO_REF_GEMM, .dtype = LPO_BF16, .m = s->m, .n = s->n, .k = s->k
-        };
+        struct lpo_reference_work w = { LPO_REF_GEMM, .dtype = LPO_BF16, .m = s->m, .n = s->n,
+                                        .k = s->k };
 
         all.known[i] = s->seconds > 0 && lpo_reference_best(r, &w, &all.best[i]);
         if (all.known[i])

@@ -114,11 +114,10 @@ static int multiply_once(const struct lpo_gpu_driver *d, void *arg)
     (void)d;
     bool square = m->m == SIDE && m->n == SIDE;
 
-    return m->blas.gemm(m->blas.handle, square ? CUBLAS_OP_N : CUBLAS_OP_T, CUBLAS_OP_N, m->n, m->m,
-                        m->k, &one, (const void *)(uintptr_t)m->a, m->type, m->k,
-                        (const void *)(uintptr_t)m->b, m->type, m->k, &zero,
-                        (void *)(uintptr_t)m->c, m->type, m->n, CUBLAS_COMPUTE_32F,
-                        CUBLAS_GEMM_DEFAULT);
+    return m->blas.gemm(
+        m->blas.handle, square ? CUBLAS_OP_N : CUBLAS_OP_T, CUBLAS_OP_N, m->n, m->m, m->k, &one,
+        (const void *)(uintptr_t)m->a, m->type, m->k, (const void *)(uintptr_t)m->b, m->type, m->k,
+        &zero, (void *)(uintptr_t)m->c, m->type, m->n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
 /* Numbers between -2 and 2 in any of the formats: random mantissas under small exponents. */
@@ -168,8 +167,7 @@ static void measure_shapes(const struct lpo_gpu_driver *d, struct buffers *m, do
         m->n = shapes[i].n;
         m->k = shapes[i].k;
         out->shapes[i] = (struct lpo_calibration_shape){
-            m->m, m->n, m->k,
-            time_gpu_op(d, multiply_once, m, seconds / LPO_CALIBRATION_SHAPES)
+            m->m, m->n, m->k, time_gpu_op(d, multiply_once, m, seconds / LPO_CALIBRATION_SHAPES)
         };
     }
 }

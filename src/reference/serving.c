@@ -297,14 +297,61 @@ static struct lpo_weight_format *collect_formats(const struct lpo_model_needs *n
     return formats;
 }
 
+static void add_head(struct step *s)
+{
+    multiply(s, LPO_SERVING_HEAD, LPO_BF16, s->batch, ceil((double)s->d->vocab / s->tp),
+             (double)s->d->hidden);
+}
+
 static void run_phase(struct step s, const struct framework *f, struct lpo_serving_phase *phase,
                       const char **unknown)
 {
     add_layers(&s);
-    multiply(&s, LPO_SERVING_HEAD, LPO_BF16, s.batch, ceil((double)s.d->vocab / s.tp),
-             (double)s.d->hidden);
+    add_head(&s);
     finish(&s, f, phase);
     *unknown = s.unknown;
+}
+
+static struct step begin(const struct lpo_reference *r, const struct lpo_model_needs *n,
+                         enum lpo_phase_kind phase)
+{
+    const struct lpo_phase *p = &n->phase[phase].phase;
+
+    return (struct step){ .r = r,
+                          .n = n,
+                          .d = n->model->decoder,
+                          .formats = collect_formats(n),
+                          .tp = (double)n->options.tp,
+                          .ep = (double)n->options.ep,
+                          .batch = (double)p->batch,
+                          .tokens = (double)p->tokens,
+                          .cached = (double)p->cached,
+                          .prefill = phase == LPO_PREFILL };
+}
+
+double lpo_reference_block(const struct lpo_reference *r, const struct lpo_model_needs *n,
+                           enum lpo_phase_kind phase, struct lpo_model_place at)
+{
+    const struct lpo_model_decoder *d = n->model->decoder;
+    struct step s;
+    double us = 0;
+
+    if (!d || at.part != d->part || phase > LPO_DECODE || !n->phase[phase].present)
+        return NAN;
+    s = begin(r, n, phase);
+    s.layer = at.layer;
+    if (at.block == LPO_BLOCK_HEAD)
+        add_head(&s);
+    for (int i = 0; at.layer >= 0 && i < d->layer[at.layer].count; i++) {
+        const struct lpo_model_layer_block *b = &d->layer[at.layer].block[i];
+
+        if ((b->kind < LPO_LAYER_LINEAR ? LPO_BLOCK_ATTN : LPO_BLOCK_MLP) == at.block)
+            add_block(&s, b);
+    }
+    for (int p = 0; p < LPO_SERVING_PARTS; p++)
+        us += s.part[p].outside_us > 0 && p != LPO_SERVING_HEAD ? NAN : s.part[p].us;
+    free(s.formats);
+    return s.unknown || !(us > 0) ? NAN : us;
 }
 
 bool lpo_reference_serve(const struct lpo_reference *r, const struct lpo_model_needs *n,
@@ -312,26 +359,18 @@ bool lpo_reference_serve(const struct lpo_reference *r, const struct lpo_model_n
 {
     const struct framework *f = frameworks, *end = f + sizeof frameworks / sizeof *f;
     double batch = (double)n->options.batch, output = fmax(1, (double)n->options.output);
-    struct step s = { .r = r,
-                      .n = n,
-                      .d = n->model->decoder,
-                      .tp = (double)n->options.tp,
-                      .ep = (double)n->options.ep };
+    struct step s;
 
     while (framework && f < end && strcmp(f->name, framework) != 0)
         f++;
-    if (f == end || !s.d || !n->phase[LPO_DECODE].present)
+    if (f == end || !n->model->decoder || !n->phase[LPO_DECODE].present)
         return false;
     *out = (struct lpo_serving){ .framework = f->name };
-    s.formats = collect_formats(n);
-    s.batch = 1;
-    s.tokens = (double)n->options.seq;
-    s.prefill = true;
+    s = begin(r, n, LPO_PREFILL);
+    s.batch = 1; /* requests arrive one after another */
     run_phase(s, f, &out->prefill, &out->unknown);
-    s.batch = batch;
-    s.tokens = 1;
-    s.cached = (double)n->options.context;
-    s.prefill = false;
+    free(s.formats);
+    s = begin(r, n, LPO_DECODE);
     run_phase(s, f, &out->decode, &out->unknown);
     free(s.formats);
     out->ttft_ms = out->prefill.us / 1000;

@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-struct lpo_model_needs;
+#include "model/needs.h"
+
 struct lpo_reference;
 
 enum lpo_serving_part {
@@ -56,6 +57,12 @@ struct lpo_serving {
 const char *lpo_reference_framework(int i);
 const char *lpo_reference_serving_part(enum lpo_serving_part p);
 const char *lpo_reference_serving_bound(enum lpo_serving_bound b);
+
+/* Microseconds of one block of one layer (-1: none, the head) in one pass of a phase, on one rank
+ * and without what ranks exchange. NAN: a kernel of it was not measured, or there is no such block.
+ * A head wider than those that were measured is scaled by its roofline. */
+double lpo_reference_block(const struct lpo_reference *r, const struct lpo_model_needs *n,
+                           enum lpo_phase_kind phase, struct lpo_model_place at);
 
 /* For the prompt, output, batch and ranks of n->options. False where the model generates nothing or
  * the framework is unknown; NULL is the mean of all. */

@@ -19,7 +19,7 @@ static const char analysis[] =
     "\"seconds\":0.004}},"
     "{\"part\":\"decoder\",\"layer\":0,\"block\":\"attn\","
     "\"prefill\":{\"flops\":1000000000,\"bytes\":100000,\"seconds\":0.001},"
-    "\"decode\":{\"flops\":1000000,\"bytes\":100000,\"seconds\":0.0001}},"
+    "\"decode\":{\"flops\":1000000,\"bytes\":100000,\"seconds\":0.0001,\"best_seconds\":0.0002}},"
     "{\"part\":\"decoder\",\"layer\":0,\"block\":\"mlp\","
     "\"prefill\":{\"flops\":2000000000,\"bytes\":100000,\"seconds\":0.002},"
     "\"decode\":{\"flops\":2000000,\"bytes\":200000,\"seconds\":0.0002}},"

@@ -106,6 +106,9 @@ static void check_by_hand(void **state)
     near(r[STEP].needed_flops, 5 * 5e6);
     near(r[STEP_LAYER0].needed_bytes, 5 * 300000.0);
     near(r[STEP_ATTN].limit_ns, 5 * 0.1e6);
+    near(r[STEP_ATTN].best_ns, 5 * 0.2e6);
+    near(r[STEP_ATTN].to_best, 1e6 / r[STEP_ATTN].measured_ns.value);
+    assert_false(lpo_measure_known(r[STEP].best_ns)); /* a part of it was not measured */
     assert_false(lpo_measure_known(r[LOAD].needed_flops));
     near(r[LOAD].measured_ns, 3e6);
     assert_null(r[LOAD].means);

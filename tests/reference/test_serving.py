@@ -76,6 +76,16 @@ def what_no_table_has_has_no_total(tmp="sparse.json"):
     assert any(p["part"] == "experts" for p in s["decode"]["parts"])
 
 
+def modules_take_what_their_parts_take():
+    d = serve("--batch", "8")
+    blocks = {"attn": ("attention", "projections"), "mlp": ("mlp",), "lm_head": ("head",)}
+    us = {p["part"]: p["us"] for p in d["serving"]["decode"]["parts"]}
+    for block, names in blocks.items():
+        found = [m["decode"]["best_seconds"] for m in d["modules"] if m["block"] == block]
+        assert abs(sum(found) * 1e6 / sum(us[n] for n in names) - 1) < 1e-6, (block, found)
+        assert all(m["decode"]["best_seconds"] > m["decode"]["seconds"] for m in d["modules"] if m["block"] == block)
+
+
 def a_run_beside_it():
     trace = os.path.join(SOURCE, "tests/data/native/torch_llama.lpot")
     rows = {(r["phase"], r["region"]): r for r in serve("--measured", trace)["serving"]["measured"]}
@@ -118,7 +128,7 @@ def measured_servers():
 
 
 cases = [parts_add_up, the_context_is_half_of_the_output_later, more_requests_cost_more,
-         frameworks_differ_by_their_share, what_no_table_has_has_no_total, a_run_beside_it,
+         frameworks_differ_by_their_share, what_no_table_has_has_no_total, modules_take_what_their_parts_take, a_run_beside_it,
          wrong_questions, measured_servers]
 print(f"1..{len(cases)}")
 for i, case in enumerate(cases, 1):

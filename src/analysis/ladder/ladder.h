@@ -135,6 +135,7 @@ enum lpo_fact {
     LPO_FACT_BEST,        /* best time of a call, its error, time here */
     LPO_FACT_BEST_RATE,   /* name: what GPU op; message, rate here, rate at best */
     LPO_FACT_OTHER_RATE,  /* the same by GPUs of another kind */
+    LPO_FACT_BEST_REGION, /* time of its kernels as measured best */
     LPO_FACT_SHAPE,       /* name: input shapes */
     LPO_FACT_COMPUTES,    /* FLOPs of a call, FLOPs a byte */
     LPO_FACT_MOVES,       /* bytes of a call */

@@ -47,7 +47,9 @@ static bool is_in(const struct lpo_region_tree *tree, uint32_t node, uint32_t le
 
 static void add_region(struct ladder_work *w, const struct lpo_limit_row *row, uint32_t node)
 {
-    double over = row->busy_ns.value - row->limit_ns.value; /* of steady calls */
+    /* of steady calls, beyond what such kernels reach, else beyond the roof */
+    double least = lpo_measure_known(row->best_ns) ? row->best_ns.value : row->limit_ns.value;
+    double over = row->busy_ns.value - least;
     double share = over / (row->own_first ? row->busy_ns.value : row->all_busy_ns);
     int64_t *less = lpo_ladder_wants(w);
     struct lpo_rung *r;
@@ -68,6 +70,8 @@ static void add_region(struct ladder_work *w, const struct lpo_limit_row *row, u
     r->basis = LPO_BASIS_ESTIMATED;
     lpo_ladder_fact(r, LPO_FACT_LIMIT, LPO_NONE, row->busy_ns.value, row->limit_ns.value,
                     row->first_calls);
+    if (lpo_measure_known(row->best_ns))
+        lpo_ladder_fact(r, LPO_FACT_BEST_REGION, LPO_NONE, row->best_ns.value, 0, 0);
     if (lpo_measure_known(row->counters.sm_percent) &&
         lpo_measure_known(row->counters.dram_percent))
         lpo_ladder_fact(r, LPO_FACT_COUNTERS, LPO_NONE, row->counters.sm_percent.value / 100,

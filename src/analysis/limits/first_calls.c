@@ -13,7 +13,7 @@
 /* What is left out of a row. */
 struct aside {
     double calls, busy_ns, host_gap_ns, other_gap_ns, host_ns;
-    double flops, bytes, limit_ns, sheet_ns, compute_ns, memory_ns;
+    double flops, bytes, limit_ns, best_ns, sheet_ns, compute_ns, memory_ns;
 };
 
 static double value(struct lpo_measure m)
@@ -38,6 +38,7 @@ static struct aside whole(const struct lpo_limits_region *r, const struct lpo_li
         .flops = value(row->needed_flops),
         .bytes = value(row->needed_bytes),
         .limit_ns = value(row->limit_ns),
+        .best_ns = value(row->best_ns),
         .sheet_ns = value(row->sheet_ns),
         .compute_ns = row->need_compute_ns,
         .memory_ns = row->need_memory_ns,
@@ -58,6 +59,7 @@ static struct aside own(const struct lpo_limits_region *r, const struct lpo_limi
         .flops = part * value(row->needed_flops),
         .bytes = part * value(row->needed_bytes),
         .limit_ns = part * value(row->limit_ns),
+        .best_ns = part * value(row->best_ns),
         .sheet_ns = part * value(row->sheet_ns),
         .compute_ns = part * row->need_compute_ns,
         .memory_ns = part * row->need_memory_ns,
@@ -101,6 +103,7 @@ static void add(struct aside *to, const struct aside *more)
     to->flops += more->flops;
     to->bytes += more->bytes;
     to->limit_ns += more->limit_ns;
+    to->best_ns += more->best_ns;
     to->sheet_ns += more->sheet_ns;
     to->compute_ns += more->compute_ns;
     to->memory_ns += more->memory_ns;
@@ -147,6 +150,7 @@ static void leave_out(struct lpo_limit_row *row, const struct lpo_limits_region 
     less(&row->needed_flops, a->flops);
     less(&row->needed_bytes, a->bytes);
     less(&row->limit_ns, a->limit_ns);
+    less(&row->best_ns, a->best_ns);
     less(&row->sheet_ns, a->sheet_ns);
     row->need_compute_ns = fmax(0, row->need_compute_ns - a->compute_ns);
     row->need_memory_ns = fmax(0, row->need_memory_ns - a->memory_ns);
@@ -161,6 +165,7 @@ static void leave_out_whole(struct lpo_limit_row *row)
     row->need_compute_ns = row->need_memory_ns = 0;
     row->host_gap_ns = row->other_gap_ns = 0;
     row->needed_flops = row->needed_bytes = row->limit_ns = row->sheet_ns = lpo_measure_unknown();
+    row->best_ns = lpo_measure_unknown();
     row->measured_ns = row->busy_ns = row->idle_ns = lpo_measure_unknown();
 }
 

@@ -112,6 +112,7 @@ static void put_need(struct lpo_limit_row *out, const struct lpo_need *need,
     out->needed_flops = known(need->flops);
     out->needed_bytes = known(need->bytes);
     out->limit_ns = known(need->seconds * 1e9);
+    out->best_ns = known(need->best_seconds * 1e9);
     out->sheet_ns = known(need->sheet_seconds * 1e9);
     out->need_compute_ns = known(need->compute_seconds * 1e9).value;
     out->need_memory_ns = known(need->memory_seconds * 1e9).value;

@@ -108,7 +108,8 @@ struct lpo_limit_row {
     const char *dtype; /* whose dense rate is the roof; NULL: not known, or several */
     double peak, sheet_peak; /* that rate; 0: not known, or several */
     struct lpo_measure needed_flops, needed_bytes, limit_ns;
-    struct lpo_measure sheet_ns;            /* the FLOPs alone at the sheet's rate: MFU */
+    struct lpo_measure best_ns, to_best; /* as its kernels were measured best; over measured_ns */
+    struct lpo_measure sheet_ns;         /* the FLOPs alone at the sheet's rate: MFU */
     double need_compute_ns, need_memory_ns; /* the two roofs, summed; 0 without hardware */
     struct lpo_measure
         measured_ns; /* GPU operations and the idle time inside; host time without a GPU */

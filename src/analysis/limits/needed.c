@@ -21,6 +21,7 @@ static struct lpo_need need_of(double flops, double bytes, const struct lpo_roof
         .flops = flops,
         .bytes = bytes,
         .seconds = NAN,
+        .best_seconds = NAN,
         .compute_seconds = at_rate(flops, roof->peak),
         .memory_seconds = at_rate(bytes, roof->bandwidth),
         .sheet_seconds = at_rate(flops, roof->sheet_peak),
@@ -37,6 +38,7 @@ static struct lpo_need read_need(const struct lpo_json *sums, const struct lpo_r
     need = need_of(lpo_json_real(lpo_json_get(sums, "flops"), 0),
                    lpo_json_real(lpo_json_get(sums, "bytes"), 0), roof);
     need.seconds = lpo_json_real(lpo_json_get(sums, "seconds"), NAN);
+    need.best_seconds = lpo_json_real(lpo_json_get(sums, "best_seconds"), NAN);
     return need;
 }
 
@@ -95,6 +97,7 @@ void lpo_limits_need_add(struct lpo_need *to, const struct lpo_need *more, doubl
     to->compute_seconds += more->compute_seconds * times;
     to->memory_seconds += more->memory_seconds * times;
     to->sheet_seconds += more->sheet_seconds * times;
+    to->best_seconds += more->best_seconds * times;
     to->modules += more->modules;
 }
 

@@ -63,6 +63,7 @@ struct lpo_roof {
 struct lpo_need {
     double flops, bytes, seconds;
     double compute_seconds, memory_seconds, sheet_seconds; /* at the roofs, and at the sheet's */
+    double best_seconds;                                   /* as such kernels were measured best */
     size_t modules; /* that were added up; 0: nothing is known of it */
 };
 

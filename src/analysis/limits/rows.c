@@ -21,6 +21,7 @@ static void set_rates(const struct lpo_limits *l, struct lpo_limit_row *r)
     r->mfu = ratio(r->sheet_ns, seconds * 1e9);
     r->bandwidth_use = ratio(r->byte_rate, l->bandwidth);
     r->share = ratio(r->limit_ns, seconds * 1e9);
+    r->to_best = ratio(r->best_ns, seconds * 1e9);
     if (lpo_measure_known(r->limit_ns) && seconds > 0)
         r->saving_ns = lpo_measure_computed(fmax(0, r->measured_ns.value - r->limit_ns.value));
 }
@@ -113,6 +114,7 @@ void lpo_limits_row_add(struct lpo_limit_row *to, const struct lpo_limit_row *r)
     to->needed_flops = plus(to->needed_flops, r->needed_flops);
     to->needed_bytes = plus(to->needed_bytes, r->needed_bytes);
     to->limit_ns = plus(to->limit_ns, r->limit_ns);
+    to->best_ns = plus(to->best_ns, r->best_ns);
     to->sheet_ns = plus(to->sheet_ns, r->sheet_ns);
     to->measured_ns = plus(to->measured_ns, r->measured_ns);
     to->busy_ns = plus(to->busy_ns, r->busy_ns);

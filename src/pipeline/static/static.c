@@ -7,9 +7,11 @@
 #include "model/read/read.h"
 #include "pipeline/stage.h"
 #include "pipeline/static/real_inputs.h"
+#include "reference/reference.h"
 #include "report/doc/doc.h"
 #include "report/static/static.h"
 #include "run/hardware_json.h"
+#include "run/install.h"
 #include "run/manifest.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
@@ -169,8 +171,11 @@ static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model
     struct lpo_needs_options o = options_of(ctx);
     LPO_AUTO(lpo_model_needs) needs = NULL;
     LPO_AUTO(lpo_doc) doc = NULL;
+    LPO_AUTO(lpo_reference) reference = NULL;
+    struct lpo_err ignored = { 0 }; /* a damaged reference says nothing */
     struct lpo_real_inputs real = { 0 };
     struct lpo_hardware hw;
+    const char *best;
 
     if (lpo_model_read(ctx->arena, path, files, err) < 0 ||
         lpo_run_hardware(ctx->arena, ctx->run_dir, ctx->config, settings->hardware, &hw, err) < 0)
@@ -187,8 +192,12 @@ static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model
         return lpo_ctx(err, "cannot analyse '%s'", path);
     if (!settings->write_reports)
         return 0;
-    doc =
-        lpo_static_doc(&(struct lpo_static_report){ .path = path, .needs = needs, .files = files });
+    best = lpo_reference_path(
+        ctx->arena, (const char *const *)lpo_run_install_config_dirs(ctx->arena), hw.name);
+    if (best)
+        lpo_reference_load(best, &reference, &ignored);
+    doc = lpo_static_doc(&(struct lpo_static_report){
+        .path = path, .needs = needs, .files = files, .best = reference });
     return lpo_writer_write_pair(doc, ctx->dir, "static_compute", err);
 }
 

@@ -70,6 +70,7 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_OTHER_RATE] =
         "%n reaches a bus bandwidth of %2r with %1b where it is fastest; %3r is possible by the "
         "rates of the links and NCCL as measured between as many H200.",
+    [LPO_FACT_BEST_REGION] = "Its kernels, each as measured best on this GPU, take %1t.",
     [LPO_FACT_SHAPE] = "Its input shapes are %n.",
     [LPO_FACT_COMPUTES] = "A call computes %1F{2, %2g for each byte that it must move}.",
     [LPO_FACT_MOVES] = "A call must move %1b at least.",

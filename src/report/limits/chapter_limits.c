@@ -116,6 +116,7 @@ static const struct lpo_column columns[] = {
     { "region", "Region", LPO_CELL_TEXT, NULL, 0 },
     { "saving_ns", "Saving", LPO_CELL_NS, NULL, 0 },
     { "share", "Of roof", LPO_CELL_PERCENT, NULL, 0 },
+    { "to_best", "Of best", LPO_CELL_PERCENT, NULL, 0 },
     { "held_by", "Limited by", LPO_CELL_TEXT, NULL, 0 },
     { "measured_ns", "Measured", LPO_CELL_NS, NULL, 0 },
     { "limit_ns", "Limit", LPO_CELL_NS, NULL, 0 },
@@ -134,7 +135,7 @@ static const struct lpo_column columns[] = {
 };
 
 /* Columns that some tables do not have: of first calls, and the last ones, of sampled counters. */
-enum { NCOLUMNS = sizeof columns / sizeof *columns, FIRST = 6, SAMPLED = 3, MOST_ROWS = 40 };
+enum { NCOLUMNS = sizeof columns / sizeof *columns, FIRST = 7, SAMPLED = 3, MOST_ROWS = 40 };
 
 struct shown {
     bool first, sampled;
@@ -159,6 +160,7 @@ static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t
         lpo_doc_row_text(t, r->path);
     lpo_doc_row_measure(t, r->saving_ns);
     share_cell(t, r->share);
+    share_cell(t, r->to_best);
     lpo_doc_row_text(t, r->held == LPO_HELD_UNKNOWN ? NULL : lpo_report_limits_bound(r->held));
     lpo_doc_row_measure(t, r->measured_ns);
     lpo_doc_row_measure(t, r->limit_ns);
@@ -316,6 +318,10 @@ static void put_row(struct lpo_record *to, const struct lpo_limit_row *row, cons
     lpo_doc_put_measure(to, "mfu", row->mfu);
     lpo_doc_put_measure(to, "bandwidth_use", row->bandwidth_use);
     lpo_doc_put_measure(to, "share", row->share);
+    if (lpo_measure_known(row->to_best)) {
+        lpo_doc_put_whole(to, "best_ns", row->best_ns);
+        lpo_doc_put_measure(to, "to_best", row->to_best);
+    }
     lpo_doc_put_whole(to, "counted_flops", row->counters.flops);
     lpo_doc_put_whole(to, "counted_dram_bytes", row->counters.dram_bytes);
     if (lpo_measure_known(row->counters.dram_rate)) {

@@ -205,9 +205,26 @@ static void put_hardware(struct lpo_record *data, const struct lpo_model_needs *
     lpo_doc_put_real(r, "ridge", lpo_gpu_hardware_ridge(hw, n->options.dtype));
 }
 
-static void put_module(struct lpo_record *r, const struct lpo_model_needs *n,
+/* As its kernels were measured best. Norms and lookups were not: they count at the roof. */
+static void put_best(struct lpo_record *to, const struct lpo_static_report *report,
+                     const struct lpo_module *m, enum lpo_phase_kind k)
+{
+    double seconds = NAN;
+
+    if (!report->best || k == LPO_IMAGE || report->needs->options.tp > 1)
+        return;
+    seconds = lpo_reference_block(report->best, report->needs, k, m->at) / 1e6;
+    if (m->at.block == LPO_BLOCK_NORM || m->at.block == LPO_BLOCK_EMBED)
+        seconds = m->rank[k].seconds;
+    if (isfinite(seconds))
+        lpo_doc_put_real(to, "best_seconds", seconds);
+}
+
+static void put_module(struct lpo_record *r, const struct lpo_static_report *report,
                        const struct lpo_module *m)
 {
+    const struct lpo_model_needs *n = report->needs;
+
     lpo_doc_put_text(r, "name", m->name);
     lpo_doc_put_text(r, "part", n->model->parts[m->at.part]);
     if (m->at.layer >= 0)
@@ -222,20 +239,21 @@ static void put_module(struct lpo_record *r, const struct lpo_model_needs *n,
             continue;
         phase = lpo_doc_put_record(r, lpo_model_phase_name((enum lpo_phase_kind)k));
         put_sums(phase, &m->sums[k]);
+        put_best(phase, report, m, (enum lpo_phase_kind)k);
         if (n->options.tp > 1)
             put_sums(lpo_doc_put_record(phase, "rank"), &m->rank[k]);
     }
 }
 
-static void put_modules(struct lpo_record *data, const struct lpo_model_needs *n)
+static void put_modules(struct lpo_record *data, const struct lpo_static_report *report)
 {
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
     struct lpo_record *modules = lpo_doc_put_list(data, "modules");
     lpo_module_vec rows = { 0 };
 
-    lpo_model_modules_list(arena, n, &rows);
+    lpo_model_modules_list(arena, report->needs, &rows);
     for (size_t i = 0; i < rows.len; i++)
-        put_module(lpo_doc_put_record(modules, NULL), n, &rows.at[i]);
+        put_module(lpo_doc_put_record(modules, NULL), report, &rows.at[i]);
     lpo_vec_free(&rows);
 }
 
@@ -333,7 +351,7 @@ void lpo_static_put_records(struct lpo_record *data, const struct lpo_static_rep
     put_memory(data, n);
     put_hardware(data, n);
     lpo_static_serving_put(data, report);
-    put_modules(data, n);
+    put_modules(data, report);
     put_sweep(data, report);
     put_notes(data, report);
 }

@@ -17,6 +17,7 @@ struct lpo_limits;
 struct lpo_model_files;
 struct lpo_model_needs;
 struct lpo_record;
+struct lpo_reference;
 struct lpo_str;
 struct lpo_sums;
 
@@ -46,6 +47,7 @@ struct lpo_static_report {
     const struct lpo_sweep_row *sweep;
     size_t sweeps;
     const struct lpo_static_serving *serving; /* NULL: not asked for */
+    const struct lpo_reference *best;         /* of this hardware; NULL: it has none */
 };
 
 struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_model_needs *needs,
