@@ -167,6 +167,30 @@ static size_t value_end(const struct text *t, size_t from, char quote, bool head
     return from;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* "-ume:S" and "--user=me:S": "me" and what is joined to it stand at [begin, i), the colon at `i`. */
+static bool find_user(const struct text *t, size_t begin, size_t i, struct lpo_secrets_shape *out)
+{
+    if (t->where != LPO_SECRETS_COMMAND || t->at[i] != ':')
+        return false;
+    for (size_t k = 0; k < sizeof with_user / sizeof *with_user; k++) {
+        size_t n = strlen(with_user[k]), from = i + 1, end = value_end(t, from, 0, false);
+        bool joined = n == 2 && i - begin > n && memcmp(t->at + begin, with_user[k], n) == 0;
+        bool equals = begin > n && t->at[begin - 1] == '=' &&
+                      memcmp(t->at + begin - 1 - n, with_user[k], n) == 0;
+
+        if (!(joined && begins_word(t->at, begin)) && !equals)
+            continue;
+        memcpy(out->name, "PASSWORD", sizeof "PASSWORD");
+        return !is_number(t->at + from, end - from) && put(t, from, end, LPO_NAME_PASSWORD, out);
+    }
+    return false;
+}
+
 /* "token=S", "Authorization: Bearer S", "\"api_key\": \"S\"": the sign stands at `i`. */
 static bool find_named(const struct text *t, size_t i, struct lpo_secrets_shape *out)
 {
@@ -175,6 +199,8 @@ static bool find_named(const struct text *t, size_t i, struct lpo_secrets_shape 
     bool header, whole;
     char quote;
 
+    while (end && i - end < 2 && is_blank(t->at[end - 1]))
+        end--;
     while (end && i - end < 4 && strchr("\"'\\", t->at[end - 1]) && t->at[end - 1])
         end--;
     begin = end;
@@ -182,8 +208,8 @@ static bool find_named(const struct text *t, size_t i, struct lpo_secrets_shape 
         begin--;
     kind = kind_of(t->at, begin, end, t->where, out->name);
     if (kind == LPO_NAME_PLAIN)
-        return false;
-    while (t->at[i] == ':' && from < t->len && (t->at[from] == ' ' || t->at[from] == '\t'))
+        return find_user(t, begin, i, out);
+    while ((t->at[i] == ':' || is_blank(t->at[i - 1])) && from < t->len && is_blank(t->at[from]))
         from++;
     /* --token='a b' of a command line, and a header that is a word of its own */
     header = t->at[i] == ':' && name_ends_in(t->at + begin, end - begin, always, 2);
