@@ -194,7 +194,9 @@ static void write_head(const struct lpo_doc *doc, struct lpo_str *out)
                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                      "<meta name=\"generator\" content=\"llm-perf-opt " LPO_VERSION "\">\n"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                     "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n");
+                     "style-src 'unsafe-inline'; img-src data:; script-src '");
+    /* The one script that is ours: whatever a name brings into the page, no other runs. */
+    lpo_str_addf(out, "%s'\">\n", doc->data_only ? "none" : lpo_page_script_sha256);
     add_line(out, "<title>", doc->title, "</title>\n<style>\n");
     lpo_str_addn(out, lpo_page_style, lpo_page_style_len);
     lpo_str_add(out, "</style>\n</head>\n");
@@ -216,7 +218,7 @@ static void html_write(const struct lpo_doc *doc, struct lpo_str *out)
     lpo_jw_object(&w, NULL);
     lpo_writer_record_json(&w, doc->data);
     lpo_jw_end(&w);
-    lpo_str_add(out, "</script>\n<script>\n");
+    lpo_str_add(out, "</script>\n<script>");
     lpo_str_addn(out, lpo_page_script, lpo_page_script_len);
     lpo_str_add(out, "</script>\n</body>\n</html>\n");
 }

@@ -5,4 +5,5 @@
 #include <stddef.h>
 
 extern const char lpo_page_style[], lpo_page_script[];
+extern const char lpo_page_script_sha256[]; /* "sha256-…" */
 extern const size_t lpo_page_style_len, lpo_page_script_len;

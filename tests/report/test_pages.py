@@ -3,8 +3,10 @@
 """The pages that people read, of every trace we have: how long, how wide, in which order; and the sizes and files beside them. Prints TAP."""
 from __future__ import annotations
 
+import base64
 import csv
 import glob
+import hashlib
 import html
 import io
 import json
@@ -55,6 +57,18 @@ def tables(text: str) -> list[list[list[str]]]:
 
 
 class Pages(LpoCase):
+    def test_policy(self) -> None:
+        """the one script of the page is allowed by its hash, and no other"""
+        done = self.lpo("report", str(HERE / "native" / "toy.lpot"), "-o", "run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = pathlib.Path(self.path("report.html")).read_text()
+        policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
+        rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+        (script,) = re.findall(r"<script>(.*?)</script>", page, re.S)
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        self.assertEqual(rules["script-src"], f"'sha256-{digest}'")
+        self.assertEqual(rules["default-src"], "'none'")
+
     def of(self, *words: str) -> str:
         done = self.lpo("report", *words, "-o", "run")
         self.assertEqual(done.returncode, 0, done.stderr)
