@@ -2,6 +2,7 @@
 /* lpo report: every report of a run, or of any traces that belong together. */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -93,13 +94,36 @@ static void print_findings(struct lpo_app *app, const struct lpo_rundir *d)
     lpo_cli_print_doc(app, doc, &lpo_writer_text);
 }
 
-/* Beside the traces: in their folder, or in the working folder for standard input. */
-static const char *folder_beside(struct lpo_arena *a, const char *path)
+/* A folder that this user can write into, and that is not somebody else's where anybody may. */
+static bool is_place(const char *folder)
 {
-    if (lpo_path_is_dir(path))
-        return lpo_path_join(a, path, "lpo-report");
-    return strcmp(path, "-") == 0 ? "lpo-report"
-                                  : lpo_path_join(a, lpo_path_dir(a, path), "lpo-report");
+    struct stat st;
+
+    return stat(folder, &st) == 0 && S_ISDIR(st.st_mode) && access(folder, W_OK) == 0 &&
+           (st.st_uid == geteuid() || !(st.st_mode & (S_IWGRP | S_IWOTH)));
+}
+
+/* Where reports go that cannot, or should not, be written into `folder`; a line says so. */
+static const char *choose_place(struct lpo_app *app, const char *folder)
+{
+    const char *home = getenv("HOME"), *temp = getenv("TMPDIR");
+    const char *place = is_place(".") ? "." : home && is_place(home) ? home : temp ? temp : "/tmp";
+    const char *dir = lpo_path_join(app->arena, place, "lpo-report");
+
+    fprintf(app->log, "lpo report: '%s' is %s; the reports go to '%s' (-o chooses the folder)\n",
+            folder, access(folder, W_OK) == 0 ? "shared by others" : "read-only", dir);
+    return dir;
+}
+
+/* Beside the traces: in their folder, or in the working folder for standard input. */
+static const char *folder_beside(struct lpo_app *app, const char *path)
+{
+    const char *folder = lpo_path_is_dir(path)    ? path
+                         : strcmp(path, "-") == 0 ? "."
+                                                  : lpo_path_dir(app->arena, path);
+    const char *beside = lpo_path_join(app->arena, folder, "lpo-report");
+
+    return is_place(beside) || is_place(folder) ? beside : choose_place(app, folder);
 }
 
 static bool same_folder(const char *x, const char *y)
@@ -215,10 +239,15 @@ static int report_groups(struct lpo_app *app, const struct lpo_args *args, const
     struct lpo_report_folder_row *rows =
         lpo_arena_array(app->arena, groups->all.len + 1, sizeof *rows);
     bool printed = lpo_cli_args_has(args, "json") || lpo_cli_args_has(args, "findings");
-    const char *out = lpo_cli_args_text(args, "output", folder_beside(app->arena, dir));
+    const char *out = lpo_cli_args_text(args, "output", NULL);
     struct lpo_run_folder folder;
     LPO_AUTO(lpo_doc) doc = NULL;
-    int rc = printed ? 0 : lpo_run_folder_claim(app->arena, out, &folder, err);
+    int rc = 0;
+
+    if (!printed && !out)
+        out = folder_beside(app, dir);
+    if (!printed)
+        rc = lpo_run_folder_claim(app->arena, out, &folder, err);
 
     for (size_t i = 0; rc == 0 && i < groups->all.len; i++)
         report_group(app, dir, &groups->all.at[i], o,
@@ -280,11 +309,13 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
         (lpo_cli_args_has(args, "json") ? print_json : print_findings)(app, made->dir);
         return 0;
     }
+    if (made->dir->dir && !dir && access(w.paths[0], W_OK) < 0)
+        dir = choose_place(app, w.paths[0]);
     if (made->dir->dir && (!dir || same_folder(dir, w.paths[0]))) {
         lpo_file_sweep(w.paths[0], true); /* what a killed lpo left half-written */
         return write_reports(app, args, made->dir, w.paths[0], err);
     }
-    dir = dir ? dir : folder_beside(app->arena, w.paths[0]);
+    dir = dir ? dir : folder_beside(app, w.paths[0]);
     rc = lpo_run_folder_claim(app->arena, dir, &folder, err);
     if (rc == 0)
         rc = write_reports(app, args, made->dir, dir, err);

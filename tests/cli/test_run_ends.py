@@ -21,6 +21,7 @@ from lpo_case import LPO, LpoCase  # noqa: E402
 
 QUIET = ["pipeline.static_analysis.enable=false", "pipeline.torch_profiler.enable=false"]
 TOY = os.path.join(os.path.dirname(LPO), "workloads", "toy_llm")
+TRACE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data", "native", "toy.lpot")
 ONLY_DIRECT = [*QUIET, "pipeline.native.enable=false"]
 
 
@@ -142,6 +143,31 @@ class Told(LpoCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("no trace", self.stage("native")["message"] or "")
         self.assertEqual(len([n for n in self.stage("native")["notes"] if "of user 65534" in n]), 1)
+
+    def test_a_report_of_a_folder_that_is_not_mine_goes_to_my_own(self) -> None:
+        """read-only, or writable by everybody: of traces and of a run"""
+        if os.geteuid() != 0 or not shutil.which("setpriv"):
+            self.skipTest("needs root and setpriv to run lpo as another user")
+        self.assertEqual(self.lpo_run(*QUIET, "--", "/bin/true").returncode, 0)
+        os.chmod(self.cwd, 0o755)
+        home = os.path.join(self.cwd, "home")
+        for name, mode in (("locked", 0o755), ("shared", 0o1777), ("home", 0o755)):
+            os.mkdir(os.path.join(self.cwd, name))
+            os.chmod(os.path.join(self.cwd, name), mode)
+            if name != "home":
+                shutil.copy(TRACE, os.path.join(self.cwd, name))
+        os.chown(home, 65534, 65534)
+        subprocess.run(["chmod", "-R", "a+rX", self.cwd], check=True)
+        for given in ("locked", "shared", "locked/toy.lpot", "run"):
+            with self.subTest(given=given):
+                done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", LPO, "report", os.path.join(self.cwd, given)],
+                                      cwd=home, env=dict(os.environ, HOME=home), capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("'./lpo-report'", done.stderr)
+                self.assertEqual(os.listdir(home), ["lpo-report"])
+                self.assertIn("report.md", os.listdir(os.path.join(home, "lpo-report")))
+                shutil.rmtree(os.path.join(home, "lpo-report"))
+        self.assertEqual(os.listdir(os.path.join(self.cwd, "shared")), ["toy.lpot"])
 
     def test_where_no_stage_records_the_advice_is_to_enable_one(self) -> None:
         self.assertEqual(self.lpo_run(*ONLY_DIRECT, "--", "true").returncode, 0)

@@ -172,7 +172,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* "-ume:S" and "--user=me:S": "me" and what is joined to it stand at [begin, i), the colon at `i`. */
+/* "-ume:S" and "--user=me:S": "me" and what is joined to it stand at [begin, i), the colon at `i`.
+ */
 static bool find_user(const struct text *t, size_t begin, size_t i, struct lpo_secrets_shape *out)
 {
     if (t->where != LPO_SECRETS_COMMAND || t->at[i] != ':')
