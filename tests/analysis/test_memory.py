@@ -161,6 +161,14 @@ class Memory(lpo_case.LpoCase):
         self.assertEqual(got["out_of_memory"], 1)
         self.assertEqual((got["refused"]["bytes"], got["refused"]["gpu_free_bytes"], got["refused"]["place"]),
                          (90 * MIB, 5 * MIB, "me/model.py(32): forward"))
+        first = self.report["findings"][0]
+        self.assertEqual((first["id"], first["where"], first["evidence"][0]["value"]),
+                         ("out-of-memory", "me/model.py(32): forward", 32 * MIB))
+        self.assertNotIn("expandable_segments", first["advice"])
+        h = training()
+        h.add("oom", 0, 60 * MIB, FORWARD, device_free=5 * MIB)
+        self.memory(h.snapshot())  # 68 MiB are reserved and not in use
+        self.assertIn("expandable_segments", self.report["findings"][0]["advice"])
 
     def test_two_of_them(self) -> None:
         h = training()

@@ -56,6 +56,39 @@ static void add_peak(const struct lpo_trace *t, const struct lpo_memory_peaks_ro
     lpo_vec_push(&out->other, r);
 }
 
+/* What an allocator had given out and held at a moment. */
+static const struct lpo_memory_event *last_before(const struct lpo_trace *t, uint32_t allocator,
+                                                  int64_t ns)
+{
+    const struct lpo_memory_event *last = NULL;
+
+    for (size_t i = 0; i < t->memory_events.len; i++)
+        if (t->memory_events.at[i].allocator == allocator && t->memory_events.at[i].ns <= ns)
+            last = &t->memory_events.at[i];
+    return last;
+}
+
+/* A request that failed. What was reserved and not in use would have been enough, or not. */
+static void add_refusal(const struct lpo_trace *t, uint32_t allocator, struct lpo_ladders *out)
+{
+    const struct lpo_allocator *from = &t->allocators.at[allocator];
+    const struct lpo_memory_event *then = last_before(t, allocator, from->refused_ns);
+    struct lpo_rung r = plain(LPO_RUNG_REFUSED);
+
+    if (!from->out_of_memory)
+        return;
+    r.device = from->device;
+    if (from->refused_owner != LPO_NONE)
+        r.code = t->memory_owners.at[from->refused_owner].place;
+    lpo_ladder_fact(&r, LPO_FACT_REFUSED, r.code, (double)from->refused_bytes,
+                    (double)from->out_of_memory, 0);
+    if (then && then->allocated != LPO_NO_TIME && then->reserved != LPO_NO_TIME)
+        lpo_ladder_fact(&r, LPO_FACT_HELD, LPO_NONE, (double)then->allocated,
+                        (double)then->reserved,
+                        from->gpu_free_bytes == LPO_NO_TIME ? 0 : (double)from->gpu_free_bytes);
+    lpo_vec_push(&out->other, r);
+}
+
 void lpo_ladder_memory(const struct lpo_analysis *a, struct lpo_ladders *out)
 {
     const struct lpo_memory_peaks *peaks;
@@ -65,6 +98,8 @@ void lpo_ladder_memory(const struct lpo_analysis *a, struct lpo_ladders *out)
         snapshot |= a->trace->allocators.at[i].source == LPO_ALLOCATOR_SNAPSHOT;
     if (!snapshot && (out->all.len || !a->trace->allocators.len))
         return;
+    for (uint32_t i = 0; i < a->trace->allocators.len; i++)
+        add_refusal(a->trace, i, out);
     peaks = lpo_analysis_memory(a);
     for (size_t i = 0; i < peaks->rows.len; i++)
         add_peak(a->trace, &peaks->rows.at[i], (uint32_t)i, out);

@@ -69,6 +69,7 @@ static const char *const ids[LPO_RUNG_KINDS] = {
     [LPO_RUNG_MISSING] = "missing-rank",
     [LPO_RUNG_SILENT] = "missing-dump",
     [LPO_RUNG_STUCK] = "stuck-collective",
+    [LPO_RUNG_REFUSED] = "out-of-memory",
     [LPO_RUNG_MEMORY] = "memory-peak",
     [LPO_RUNG_KERNEL] = "kernel-limit",
 };

@@ -59,8 +59,9 @@ enum lpo_rung_kind {
     LPO_RUNG_MISSING,
     LPO_RUNG_SILENT,
     LPO_RUNG_STUCK,
-    LPO_RUNG_MEMORY, /* of a memory snapshot: what the peak consists of */
-    LPO_RUNG_KERNEL, /* of an ncu report: what holds its longest kernel back */
+    LPO_RUNG_REFUSED, /* of a memory snapshot: a request failed for want of memory */
+    LPO_RUNG_MEMORY,  /* of a memory snapshot: what the peak consists of */
+    LPO_RUNG_KERNEL,  /* of an ncu report: what holds its longest kernel back */
     LPO_RUNG_KINDS
 };
 
@@ -163,6 +164,8 @@ enum lpo_fact {
     LPO_FACT_FEW_RANKS,   /* ranks that were recorded */
     LPO_FACT_ALONE,       /* saving by itself */
     LPO_FACT_BOUND,       /* share that is not explained */
+    LPO_FACT_REFUSED,     /* name: place; bytes asked for */
+    LPO_FACT_HELD,        /* allocated, reserved, free on the GPU */
     LPO_FACT_PEAK,        /* bytes, reserved */
     LPO_FACT_HOLDER,      /* name; bytes; share of the peak */
     LPO_FACT_ROLE,        /* name: enum lpo_memory_category; bytes; share; blocks */

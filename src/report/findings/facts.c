@@ -113,6 +113,8 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_BOUND] =
         "What %1p of the window waited for is not in the trace: the saving is an upper "
         "bound.",
+    [LPO_FACT_REFUSED] = NULL, /* the title says it */
+    [LPO_FACT_HELD] = "%1b were allocated then, %2b reserved{3; the GPU had %3b left}.",
     [LPO_FACT_PEAK] = "The peak is %1b{2 allocated, %2b reserved}.",
     [LPO_FACT_FRAGMENTS] = "%1b were reserved, and %2b of that were not in use at the peak.",
     [LPO_FACT_KERNEL_TIME] = "Launched %1c time~: %2t in all, %3p of the time of all kernels.",

@@ -131,6 +131,7 @@ static const struct {
     [LPO_RUNG_STUCK] = { NULL, "Look at the links and at other work on the stream of this group: "
                                "NCCL_DEBUG=INFO, Xid errors in the kernel log, kernels in front "
                                "that do not end." },
+    [LPO_RUNG_REFUSED] = { NULL, NULL },
     [LPO_RUNG_MEMORY] = { NULL, NULL },
     [LPO_RUNG_KERNEL] = { NULL, NULL },
 };
@@ -383,6 +384,11 @@ const char *lpo_report_rung_title(const struct lpo_ladder_words *w, const struct
         return of_rank(w, r);
     if (r->kind >= LPO_RUNG_MISMATCH && r->kind <= LPO_RUNG_STUCK)
         return lpo_report_flight_title(w->arena, w->s->analysis, (size_t)r->evidence[0].value[0]);
+    if (r->kind == LPO_RUNG_REFUSED)
+        return lpo_arena_printf(w->arena, "Out of memory: a request for %s failed%s%.200s",
+                                bytes(w, r->evidence[0].value[0]),
+                                r->code == LPO_NONE ? "" : " at ",
+                                r->code == LPO_NONE ? "" : lpo_trace_text(trace_of(w), r->code));
     if (r->kind == LPO_RUNG_MEMORY)
         return peak_title(w, r);
     if (r->kind == LPO_RUNG_KERNEL)
@@ -449,8 +455,21 @@ static enum framework framework_of(const struct lpo_ladder_words *w)
                : NO_FRAMEWORK;
 }
 
+/* Was enough reserved and not in use? Then it was in pieces. */
+static const char *after_refusal(const struct lpo_rung *r)
+{
+    const struct lpo_evidence *held = find_fact(r, LPO_FACT_HELD);
+
+    return held && held->value[1] - held->value[0] >= r->evidence[0].value[0]
+               ? "That much was reserved and not in use, but in pieces: "
+                 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or fewer different sizes."
+               : "Make what is allocated smaller: the peak below says by what.";
+}
+
 const char *lpo_report_rung_advice(const struct lpo_ladder_words *w, const struct lpo_rung *r)
 {
+    if (r->kind == LPO_RUNG_REFUSED)
+        return after_refusal(r);
     if (r->kind == LPO_RUNG_MEMORY)
         return peak_advice(w, r);
     if (r->kind == LPO_RUNG_KERNEL)
