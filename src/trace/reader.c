@@ -16,10 +16,10 @@
 
 /* The first that knows the file reads it. */
 static const struct lpo_reader *const readers[] = {
-    &lpo_nsysrep_reader,    &lpo_nsys_reader,    &lpo_ncu_rep_reader,     &lpo_ncu_csv_reader,
-    &lpo_nsys_stats_reader, &lpo_rocprof_reader, &lpo_xplane_reader,      &lpo_xprof_reader,
-    &lpo_kineto_reader,     &lpo_flight_reader,  &lpo_graph_nodes_reader, &lpo_native_reader,
-    &lpo_snapshot_reader,   &lpo_digest_reader,
+    &lpo_rocpd_reader,   &lpo_nsysrep_reader,    &lpo_nsys_reader,    &lpo_ncu_rep_reader,
+    &lpo_ncu_csv_reader, &lpo_nsys_stats_reader, &lpo_rocprof_reader, &lpo_xplane_reader,
+    &lpo_xprof_reader,   &lpo_kineto_reader,     &lpo_flight_reader,  &lpo_graph_nodes_reader,
+    &lpo_native_reader,  &lpo_snapshot_reader,   &lpo_digest_reader,
 };
 
 enum { NREADERS = sizeof readers / sizeof *readers, HEAD = 64 * 1024 };

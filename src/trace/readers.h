@@ -14,6 +14,7 @@ extern const struct lpo_reader lpo_nsys_reader;
 extern const struct lpo_reader lpo_nsys_stats_reader;
 extern const struct lpo_reader lpo_nsysrep_reader;
 extern const struct lpo_reader lpo_native_reader;
+extern const struct lpo_reader lpo_rocpd_reader;
 extern const struct lpo_reader lpo_rocprof_reader;
 extern const struct lpo_reader lpo_snapshot_reader;
 extern const struct lpo_reader lpo_xplane_reader;

@@ -263,6 +263,11 @@ const char *lpo_nsys_table(struct lpo_nsys *db, const char *table)
     return best;
 }
 
+const char *lpo_nsys_table_at(const struct lpo_nsys *db, size_t i)
+{
+    return i < db->tables.len ? db->tables.at[i] : NULL;
+}
+
 size_t lpo_nsys_count_tables(const struct lpo_nsys *db)
 {
     static const char *const known[] = { "StringIds", "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_",

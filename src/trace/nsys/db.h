@@ -19,4 +19,5 @@ const struct lpo_nsys_tables *lpo_nsys_tables_of(const struct lpo_nsys *db);
 bool lpo_nsys_cut(const struct lpo_nsys *db);
 /* The name in this file of `table`: itself or with a suffix _V2, _V3, …; NULL when absent. */
 const char *lpo_nsys_table(struct lpo_nsys *db, const char *table);
+const char *lpo_nsys_table_at(const struct lpo_nsys *db, size_t i); /* NULL past the last */
 size_t lpo_nsys_count_tables(const struct lpo_nsys *db); /* of nsys; 0: another SQLite file */
