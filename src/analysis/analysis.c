@@ -22,6 +22,7 @@
 #include "analysis/ranks/ranks.h"
 #include "analysis/ranks/regions.h"
 #include "analysis/ranks/steps.h"
+#include "analysis/stacks/stacks.h"
 #include "analysis/steps/steps.h"
 #include "analysis/wall/collectives.h"
 #include "analysis/wall/steady.h"
@@ -73,7 +74,8 @@ enum { KEPT_ROWS = 1 << 16, KINDS = LPO_MEMSET + 1, WORTH_THREADS = 50000 };
         lpo_ranks_steps_create(a->tree, lpo_analysis_steps(a), lpo_analysis_ranks(a)),             \
         lpo_ranks_steps_destroy)                                                                   \
     row(queue, lpo_queue, a->timeline, lpo_queue_create(a->trace), lpo_queue_destroy)              \
-    row(fusion, lpo_fusion, true, lpo_fusion_create(a->tree), lpo_fusion_destroy)
+    row(fusion, lpo_fusion, true, lpo_fusion_create(a->tree), lpo_fusion_destroy)                  \
+    row(stacks, lpo_stacks, true, lpo_stacks_create(a->tree), lpo_stacks_destroy)
 
 /* The same of what is forgotten under another selection, or when metrics are added. */
 #define OF_SELECTION(row)                                                                          \

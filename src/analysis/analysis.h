@@ -41,6 +41,7 @@ struct lpo_ranks_steps;
 struct lpo_ranks;
 struct lpo_rundir;
 struct lpo_source;
+struct lpo_stacks;
 struct lpo_program_steps;
 struct lpo_trace;
 struct lpo_wall;
@@ -138,6 +139,8 @@ const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a);
 const struct lpo_queue *lpo_analysis_queue(const struct lpo_analysis *a);
 /* Sequences of short kernels that repeat. */
 const struct lpo_fusion *lpo_analysis_fusion(const struct lpo_analysis *a);
+/* Time by what was open around it: ranges, modules, lines, operators, kernels. */
+const struct lpo_stacks *lpo_analysis_stacks(const struct lpo_analysis *a);
 /* The trace without loading and warming up. */
 const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a);
 /* How far the regions of a source are from what the hardware allows; see lpo_limits_of_run(). */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "analysis/run.h"
 #include "analysis/tables/tables.h"
 #include "cli/app.h"
@@ -13,11 +14,16 @@
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "util/err.h"
+#include "util/file.h"
+#include "util/path.h"
 #include "util/str.h"
+#include "writer/stacks.h"
 #include "writer/writer.h"
 
 static const struct lpo_option options[] = {
     { "output", 'o', LPO_OPT_TEXT, "FILE", "what to write; its ending chooses the format" },
+    { "weight", 0, LPO_OPT_TEXT, "WHAT",
+      "of stacks: gpu, exposed, idle, bytes or host; what is shown, or shown first (gpu)" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
 
@@ -26,6 +32,7 @@ struct job {
     struct lpo_app *app;
     struct lpo_analysis_run *run;
     const char *path;
+    enum lpo_stack_weight weight;
 };
 
 static int write_perfetto(const struct job *j, struct lpo_err *err)
@@ -45,6 +52,34 @@ static int write_database(const struct job *j, struct lpo_err *err)
     return rc < 0 ? rc : lpo_table_sql_export(sql, j->path, err);
 }
 
+static int write_stacks(const struct job *j,
+                        void (*write)(const struct lpo_stack_view *view, struct lpo_str *out),
+                        struct lpo_err *err)
+{
+    const struct lpo_analysis *a = lpo_analysis_run_main(j->run);
+    const struct lpo_stack_view view = { lpo_analysis_stacks(a), a->tree, lpo_path_base(j->path),
+                                         j->weight };
+    LPO_STR out = { 0 };
+
+    write(&view, &out);
+    return lpo_file_write(j->path, lpo_str_text(&out), out.len, err);
+}
+
+static int write_folded(const struct job *j, struct lpo_err *err)
+{
+    return write_stacks(j, lpo_writer_stacks_folded, err);
+}
+
+static int write_speedscope(const struct job *j, struct lpo_err *err)
+{
+    return write_stacks(j, lpo_writer_stacks_speedscope, err);
+}
+
+static int write_pprof(const struct job *j, struct lpo_err *err)
+{
+    return write_stacks(j, lpo_writer_stacks_pprof, err);
+}
+
 /* One more format is one more row. */
 static const struct format {
     const char *ending;
@@ -52,6 +87,9 @@ static const struct format {
 } formats[] = {
     { ".perfetto.json", write_perfetto },
     { ".sqlite", write_database },
+    { ".speedscope.json", write_speedscope },
+    { ".folded", write_folded },
+    { ".pb.gz", write_pprof },
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats };
@@ -76,17 +114,20 @@ static int find_format(const char *path, const struct format **out, struct lpo_e
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
     const char *path = lpo_cli_args_text(args, "output", NULL);
+    enum lpo_stack_weight weight = lpo_stack_weight_of(lpo_cli_args_text(args, "weight", "gpu"));
     const struct format *format = NULL;
     LPO_AUTO(lpo_analysis_run) run = NULL;
     int rc;
 
     if (!args->nwords || !path)
         return lpo_fail(err, LPO_E_USAGE, "usage: lpo export DIR|FILE… -o FILE");
+    if (weight == LPO_STACK_WEIGHTS)
+        return lpo_fail(err, LPO_E_USAGE, "--weight must be gpu, exposed, idle, bytes or host");
     rc = find_format(path, &format, err);
     if (rc == 0)
         rc = lpo_cli_traces_open(app, args, 0, NULL, &run, err);
     if (rc == 0)
-        rc = format->write(&(struct job){ app, run, path }, err);
+        rc = format->write(&(struct job){ app, run, path, weight }, err);
     if (rc == 0)
         fprintf(app->out, "%s\n", path);
     return rc;
@@ -97,7 +138,8 @@ const struct lpo_command lpo_cli_cmd_export = {
     .summary = "a trace as a file for other viewers",
     .usage = "DIR|FILE… -o FILE",
     .about = "Reads what lpo report reads. The ending of FILE chooses the format.\n\n"
-             "  lpo export trace.json.gz -o trace.perfetto.json",
+             "  lpo export trace.json.gz -o trace.perfetto.json\n"
+             "  lpo export trace.json.gz -o trace.speedscope.json --weight exposed",
     .options = options,
     .run = run,
 };
