@@ -12,6 +12,9 @@ if [ ${#need[@]} -gt 0 ]; then
     $sudo apt-get install -y --no-install-recommends "${need[@]}" libclang-rt-14-dev
 fi
 scripts/lint.sh
+if command -v npm >/dev/null; then
+    echo "tsc"; npm install --silent --no-audit --no-fund --prefix build-tidy/tsc typescript@5.9 && build-tidy/tsc/node_modules/.bin/tsc -p web
+fi
 echo "tidy";      scripts/tidy.sh
 # What it found in a file is kept in build-tidy/ too, and taken again while the file is the same.
 echo "cppcheck";  mkdir -p build-tidy/cppcheck

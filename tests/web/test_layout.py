@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The layout of report.html against what was looked at and found right, at three widths. Prints TAP.
+"""The layout of each view of report.html against what was looked at and found right, at four widths. Prints TAP.
 
-`test_layout.py --update` stores what the page looks like now in tests/web/reference/: look at the pictures, then commit
-them. Two things are compared, both wide enough for another Chromium or another font, as tests below show:
+`test_layout.py --update FOLDER` stores what the page looks like now in tests/web/reference/, and pictures of every view,
+light and dark, in FOLDER: look at these, then commit. Two things are compared, both wide enough for another Chromium or
+another font, as tests below show:
 
   boxes     x and width of every part of the page within 3 % of the window (16 px at least; tables and what stands in
             rows of words within 30 % of their width), height within half of it (48 px at least). A part may not be gone; a new
             chapter is no broken layout
-  pictures  the first screen as 16 x 12 greys: their mean difference at most 7 of 255, and the largest at most 60
+  pictures  what is seen as 16 x 12 greys: their mean difference at most 6 of 255, and the largest at most 60
 """
 import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -26,13 +26,13 @@ import tap  # noqa: E402
 from lpo_case import LpoCase  # noqa: E402
 
 REFERENCE = ROOT / "tests/web/reference"
-WIDTHS = (380, 768, 1280)
+WIDTHS = (380, 800, 1400, 2200)
 COLUMNS, ROWS = 16, 12
 LOOSE = ("header h1", "nav .end", "table[id]", ".beside")  # as wide as their words
 
 # Every part that is seen, by a name that stays: its id, or its place among those of its kind.
 BOXES = """
-const out = {}, kinds = ['header', 'header h1', 'nav', 'nav .end', 'main', 'main > section', 'main > section > h2', '.verdict', '.wallrow', '.wallrow .wall', 'ol.findings > li',
+const out = {}, kinds = ['header', 'header h1', 'nav', 'nav .end', 'main', '.view > section', '.view > section > h2', '.verdict', '.ladder', '.rung', '.flame', '.flame canvas', '.wallrow', '.wallrow .wall', 'ol.findings > li',
   '.icicle', '.icicle button', '.detail', '.strip', '.strip canvas', '.charts', '.chart', '.chart svg', '.tools', 'table[id]', '.beside', '.members', 'figure svg'];
 for (const kind of kinds) {
   let n = 0;
@@ -47,7 +47,7 @@ return out;
 
 # Chapters that lie over each other, and words that are cut off.
 SPOILT = """
-const out = [], sections = [...document.querySelectorAll('main > section')].map(s => [s.id, s.getBoundingClientRect()]);
+const out = [], sections = [...document.querySelectorAll('.view > section')].filter(s => s.checkVisibility()).map(s => [s.id, s.getBoundingClientRect()]);
 sections.forEach(([id, r], i) => { if (i && r.top < sections[i - 1][1].bottom - 1) out.push(`${id} lies over ${sections[i - 1][0]}`); });
 for (const e of document.querySelectorAll('button.plain, nav a, .fact, .verdict, th, td, caption, summary, .key'))
   if (e.checkVisibility() && getComputedStyle(e).overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1) out.push('cut off: ' + e.outerHTML.slice(0, 80));
@@ -70,9 +70,9 @@ def differences(wanted: dict, found: dict, window: int) -> list[str]:
     return out
 
 
-def compare(wanted: bytes, found: bytes) -> tuple[float, float]:
+def compare(wanted: list[int], found: list[int]) -> tuple[float, float]:
     """The mean and the largest difference of two pictures, of 255."""
-    away = [abs(a - b) for a, b in zip(picture.greys(wanted, COLUMNS, ROWS), picture.greys(found, COLUMNS, ROWS))]
+    away = [abs(a - b) for a, b in zip(wanted, found)]
     return sum(away) / len(away), max(away)
 
 
@@ -124,68 +124,83 @@ class Layout(LpoCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return str(pathlib.Path(self.cwd) / "out/report.html")
 
-    def seen(self, page, width, style=""):
+    def open(self, page, width, style=""):
         self.browser.narrow(width, 900)
         self.browser.open(page)
         if style:
             self.browser.run("document.head.append(Object.assign(document.createElement('style'), {textContent: arguments[0]})); window.dispatchEvent(new Event('resize'))", style)
+        return self.browser.run("return [...document.querySelectorAll('.view')].map(v => v.dataset.view)")
+
+    def seen(self, view):
+        """Boxes, greys and the picture of a view."""
+        self.browser.run("location.hash = '#' + arguments[0]", view)
+        self.browser.wait(f"!document.getElementById('view-{view}').hidden")
         # what is drawn when its box is known comes with a frame or two
         self.browser.run_async("const done = arguments[arguments.length - 1]; requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
-        return self.browser.run(BOXES), self.browser.picture()
+        self.browser.run("scrollTo({ top: 0, behavior: 'instant' })")
+        shot = self.browser.picture()
+        return self.browser.run(BOXES), [round(g) for g in picture.greys(shot, COLUMNS, ROWS)], shot
 
     def wanted(self, name, width):
-        return json.loads((REFERENCE / f"{name}.json").read_text())[str(width)], (REFERENCE / f"{name}-{width}.png").read_bytes()
+        """Per view: boxes and greys."""
+        return json.loads((REFERENCE / f"{name}.json").read_text())[str(width)]
+
+    def check(self, name, page, width, style=""):
+        wanted = self.wanted(name, width)
+        self.assertEqual([v for v in wanted if v not in self.open(page, width, style)], [], "views are gone")
+        for view, (boxes, greys) in wanted.items():
+            with self.subTest(f"{name}, {view} at {width} {style}"):
+                found, shot, _ = self.seen(view)
+                self.assertEqual(differences(boxes, found, width), [])
+                if not style:
+                    self.assertEqual(self.browser.run(SPOILT), [])
+                mean, most = compare(greys, shot)
+                self.assertLessEqual(mean, 6)
+                self.assertLessEqual(most, 60)
 
     def test_the_page_is_laid_out_as_it_was(self):
         for name in PAGES:
             page = self.make(name)
             for width in WIDTHS:
-                with self.subTest(f"{name} at {width}"):
-                    boxes, shot = self.seen(page, width)
-                    wanted, before = self.wanted(name, width)
-                    self.assertEqual(differences(wanted, boxes, width), [])
-                    self.assertEqual(self.browser.run(SPOILT), [])
-                    mean, most = compare(before, shot)
-                    self.assertLessEqual(mean, 7)
-                    self.assertLessEqual(most, 60)
+                self.check(name, page, width)
             shutil.rmtree(pathlib.Path(self.cwd) / "out")
 
     def test_another_font_is_the_same_layout(self):
         page = self.make("ranks")
-        for style in ("body { font-family: serif }", "body { font-size: 15.6px; letter-spacing: 0.1px }", "body { font-size: 14.4px }"):
-            for width in WIDTHS:
-                boxes, shot = self.seen(page, width, style)
-                wanted, before = self.wanted("ranks", width)
-                self.assertEqual(differences(wanted, boxes, width), [], style)
-                mean, most = compare(before, shot)
-                self.assertLessEqual(mean, 7, style)
-                self.assertLessEqual(most, 60, style)
+        for style in ("body { font-size: 15.6px; letter-spacing: 0.1px }", "body { font-size: 14.4px }"):
+            self.check("ranks", page, 1400, style)
 
     def test_a_broken_layout_is_seen(self):
         page = self.make("ranks")
-        for style in ("main { max-width: 700px }", ".wallrow { display: block }", ".icicle button { width: 90px !important }", ".strip canvas { width: 50% }",
-                      ".charts { grid-template-columns: 100px }", "nav div { flex-direction: column }", ".beside { display: none }", ".verdict { font-size: 44px }",
-                      "header, main { margin: 0 }", "#regions { display: none }"):
-            boxes, shot = self.seen(page, 1280, style)
-            wanted, before = self.wanted("ranks", 1280)
-            self.assertNotEqual(differences(wanted, boxes, 1280), [], style)
+        for view, style in (("overview", "main { max-width: 700px }"), ("overview", ".wallrow { display: block }"), ("flame", ".icicle button { width: 90px !important }"),
+                            ("timeline", ".strip canvas { width: 50% }"), ("memory", ".charts { grid-template-columns: 100px }"), ("overview", "nav { display: none }"),
+                            ("ranks", ".beside { display: none }"), ("overview", ".verdict { font-size: 44px }"), ("flame", "#regions { display: none }"), ("overview", ".ladder { display: none }")):
+            self.open(page, 1400, style)
+            self.assertNotEqual(differences(self.wanted("ranks", 1400)[view][0], self.seen(view)[0], 1400), [], style)
 
     def test_a_broken_picture_is_seen(self):
         page = self.make("ranks")
         for style in (".wall { visibility: hidden }", "body { color: transparent }", ":root { --bg: #0d1117; --fg: #e6edf3 }"):
-            _, shot = self.seen(page, 768, style)
-            mean, most = compare(self.wanted("ranks", 768)[1], shot)
-            self.assertTrue(mean > 7 or most > 60, (style, mean, most))
+            self.open(page, 800, style)
+            mean, most = compare(self.wanted("ranks", 800)["overview"][1], self.seen("overview")[1])
+            self.assertTrue(mean > 6 or most > 60, (style, mean, most))
 
-    def update(self):
+    def update(self, folder):
         REFERENCE.mkdir(exist_ok=True)
+        pictures = pathlib.Path(folder)
+        pictures.mkdir(parents=True, exist_ok=True)
         for name in PAGES:
-            page, boxes = self.make(name), {}
+            page, stored = self.make(name), {}
             for width in WIDTHS:
-                boxes[str(width)], shot = self.seen(page, width)
-                small = subprocess.run(["pngquant", "--speed", "1", "16", "-"], input=shot, capture_output=True, check=True).stdout
-                (REFERENCE / f"{name}-{width}.png").write_bytes(small)
-            lines = [f'  "{w}": {{\n' + ",\n".join(f"    {json.dumps(k)}: {json.dumps(v)}" for k, v in b.items()) + "\n  }" for w, b in boxes.items()]
+                stored[str(width)] = {}
+                for view in self.open(page, width):
+                    boxes, greys, shot = self.seen(view)
+                    stored[str(width)][view] = [boxes, greys]
+                    (pictures / f"{name}-{view}-{width}-light.png").write_bytes(shot)
+                    self.browser.keys("d")
+                    (pictures / f"{name}-{view}-{width}-dark.png").write_bytes(self.seen(view)[2])
+                    self.browser.keys("d")
+            lines = [f'  "{w}": {{\n' + ",\n".join(f"    {json.dumps(view)}: {json.dumps(v)}" for view, v in views.items()) + "\n  }" for w, views in stored.items()]
             (REFERENCE / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
             shutil.rmtree(pathlib.Path(self.cwd) / "out")
 
@@ -194,11 +209,11 @@ if __name__ == "__main__":
     reason = browser.missing()
     if reason:
         tap.skip_all(reason)
-    if sys.argv[1:] == ["--update"]:
+    if sys.argv[1:2] == ["--update"]:
         Layout.setUpClass()
         case = Layout()
         case.setUp()
-        case.update()
+        case.update(sys.argv[2])
         case.tearDown()
         Layout.tearDownClass()
     else:

@@ -136,7 +136,7 @@ class Page(PageCase):
 
     def test_families_are_one_until_unfolded(self):
         page, report = self.families()
-        self.browser.open(page)
+        self.browser.open(page + "#flame")
         self.assertEqual(self.browser.errors(), [])
         paths = self.browser.run("return window.lpo.trees.folded.map(r => [r.path, r.count])")
         self.assertEqual([p for p in paths if p[0] != "(outside)"], [["step*", 12], ["step*/layer*", 48]])
@@ -148,9 +148,9 @@ class Page(PageCase):
         self.browser.run("document.querySelector('.icicle').parentElement.querySelector('input[type=checkbox]').click()")
         self.assertEqual(len(self.browser.run(drawn)), 60)
         self.browser.run("location.hash = '#region=step3/layer2'")
-        self.browser.wait("document.querySelector('.detail h3').textContent === 'step3/layer2'")
+        self.browser.wait("document.querySelector('#regions .detail h3').textContent === 'step3/layer2'")
         self.browser.run("location.hash = '#region=step*'")
-        self.browser.wait("document.querySelector('.detail h3').textContent === 'step*'")
+        self.browser.wait("document.querySelector('#regions .detail h3').textContent === 'step*'")
         self.assertEqual(self.browser.run(drawn), ["step* \u00d712", "layer* \u00d748"])
 
     def test_the_regions_are_there_when_the_page_is(self):
@@ -166,7 +166,7 @@ class Page(PageCase):
     def test_the_focus_stays_when_the_regions_are_drawn_again(self):
         page, _ = self.families()
         self.browser.narrow(1280)
-        self.browser.open(page)
+        self.browser.open(page + "#flame")
         self.browser.run("document.querySelectorAll('.icicle button')[1].focus()")
         row = self.browser.run("return document.activeElement.dataset.row")
         self.browser.narrow(700)
@@ -236,7 +236,7 @@ class Page(PageCase):
         layers = [r for p, r in limits.items() if re.fullmatch(r"decode/step/layer\d+", p)]
         for path, least in (("decode", limits["decode"]["limit_ns"]), ("decode/step/layer*", sum(r["limit_ns"] for r in layers))):
             self.browser.run("location.hash = '#region=' + arguments[0]", path)
-            self.browser.wait(f"document.querySelector('.detail h3').textContent === {json.dumps(path)}")
+            self.browser.wait(f"document.querySelector('#regions .detail h3').textContent === {json.dumps(path)}")
             self.assertIn(str(least), self.browser.run("return [...document.querySelectorAll('.detail [data-v]')].map(b => b.dataset.v)"))
 
     def test_samples_are_drawn_over_time(self):
@@ -244,7 +244,7 @@ class Page(PageCase):
         self.lpo_report()
         with open(self.path("nvml/samples.csv"), encoding="utf-8") as f:
             samples = list(csv.DictReader(f))
-        self.browser.open(self.path("report.html"))
+        self.browser.open(self.path("report.html") + "#counters")
         self.assertEqual(self.browser.errors(), [])
         self.assertEqual(self.browser.run("return [...document.querySelectorAll('#power .chart')].map(c => c.dataset.chart)"),
                          ["Power", "SM clock", "Memory clock", "Temperature", "Memory in use", "GPU in use"])
@@ -262,7 +262,7 @@ class Page(PageCase):
                                    [{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 5 * i - 100,
                                      "args": {"Bytes": 8, "Device Type": 1, "Device Id": 0, "Total Allocated": v, "Total Reserved": 1 << 30}}
                                     for i, v in enumerate(held)])
-        self.browser.open(page)
+        self.browser.open(page + "#memory")
         self.assertEqual(self.browser.errors(), [])
         self.assertEqual(self.browser.run("return [...document.querySelectorAll('#memory .chart')].map(c => c.dataset.chart)"),
                          ["Allocated", "Reserved"])
@@ -277,7 +277,7 @@ class Page(PageCase):
         before = self.browser.run("return document.querySelector('[data-chart=Allocated] path').getAttribute('d')")
         self.browser.run("window.lpo.strip.view(0, window.lpo.strip.span / 4)")
         self.assertNotEqual(self.browser.run("return document.querySelector('[data-chart=Allocated] path').getAttribute('d')"), before)
-        self.browser.run("window.lpo.strip.view(0, window.lpo.strip.span)")
+        self.browser.run("window.lpo.strip.view(-1e15, 1e15)")
         self.assertEqual(self.browser.run("return document.querySelector('[data-chart=Allocated] path').getAttribute('d')"), before)
 
     @unittest.skipUnless((SHARED / "pm/llama8_50us.lpot.gz").exists(), "needs ../shared/data/pm")
@@ -331,7 +331,7 @@ class Page(PageCase):
         for r, trace in enumerate(traces):
             (pathlib.Path(self.cwd) / f"rank{r}.json").write_text(json.dumps(trace))
         page, report = self.make(pathlib.Path(self.cwd))
-        self.browser.open(page)
+        self.browser.open(page + "#ranks")
         self.assertEqual(self.browser.errors(), [])
         said = "return document.querySelector('.heat [role=status]').textContent"
         self.browser.run("document.querySelector('.heat canvas').focus()")

@@ -43,12 +43,13 @@ def fetch_axe(folder):
 class Use(PageCase):
     def test_keys_walk_the_regions_and_the_timeline(self):
         page, _ = self.make(TRACES[0])
-        self.browser.open(page)
+        self.browser.open(page + "#flame")
         self.browser.run("document.querySelector('.icicle button').focus()")
         first = self.browser.run("return document.activeElement.dataset.row")
         self.browser.keys("\ue014")  # the arrow to the right
         self.assertNotEqual(self.browser.run("return document.activeElement.dataset.row"), first)
-        self.browser.run("document.querySelector('.strip canvas').focus()")
+        self.browser.run("location.hash = '#timeline'")
+        self.browser.run("document.querySelector('.strip canvas[role]').focus()")
         before = self.browser.run("return window.lpo.strip.to - window.lpo.strip.from")
         self.browser.keys("+")
         self.assertEqual(self.browser.run("return window.lpo.strip.to - window.lpo.strip.from"), before / 2)
@@ -56,7 +57,7 @@ class Use(PageCase):
     def test_everything_that_can_be_used_has_a_name(self):
         page, _ = self.make(TRACES[0])
         self.browser.open(page)
-        nameless = self.browser.run("""return [...document.querySelectorAll('button, input, select, canvas, [role=img], a')]
+        nameless = self.browser.run("""return [...document.querySelectorAll('button, input, select, canvas:not([aria-hidden]), [role=img], a')]
             .filter(e => !(e.getAttribute('aria-label') || e.textContent.trim() || e.title || e.labels?.length))
             .map(e => e.outerHTML.slice(0, 100))""")
         self.assertEqual(nameless, [])
@@ -71,8 +72,13 @@ class Use(PageCase):
         for dark in (False, True):
             self.browser.open(page)
             if dark:
-                self.browser.run("document.querySelector('nav .end button').click()")
-            self.assertEqual(self.browser.run(CONTRAST), [], "dark" if dark else "light")
+                self.browser.keys("d")
+            for view in self.browser.run("return [...document.querySelectorAll('nav a.to')].map(a => a.dataset.view)"):
+                self.browser.run("location.hash = '#' + arguments[0]", view)
+                self.browser.wait(f"!document.getElementById('view-{view}').hidden")
+                self.assertEqual(self.browser.run(CONTRAST), [], f"{view} {'dark' if dark else 'light'}")
+            if dark:
+                self.browser.keys("d")
 
     def test_the_focus_is_seen(self):
         page, _ = self.make(TRACES[0])
@@ -96,14 +102,16 @@ class Use(PageCase):
         for page in pages:
             self.browser.open(page)
             self.browser.run(axe)
-            found = self.browser.run_async("""const done = arguments[arguments.length - 1];
-                axe.run(document).then(r => done(r.violations.map(v => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 160)])), e => done(String(e)))""")
-            self.assertEqual(found, [])
+            for view in self.browser.run("return [...document.querySelectorAll('nav a.to')].map(a => a.dataset.view)"):
+                self.browser.run("location.hash = '#' + arguments[0]", view)
+                found = self.browser.run_async("""const done = arguments[arguments.length - 1];
+                    axe.run(document).then(r => done(r.violations.map(v => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 160)])), e => done(String(e)))""")
+                self.assertEqual(found, [], view)
 
     def test_the_timeline_is_walked_by_keys(self):
         page, _ = self.families()
-        self.browser.open(page)
-        self.browser.run("document.querySelector('.strip canvas').focus()")
+        self.browser.open(page + "#timeline")
+        self.browser.run("document.querySelector('.strip canvas[role]').focus()")
         said = []
         for key in "nnp":
             self.browser.keys(key)
@@ -112,7 +120,7 @@ class Use(PageCase):
         self.assertEqual(said[0], said[2])
         self.assertIn("step0/layer0", said[0])
         self.browser.keys("\ue007")  # Enter
-        self.assertEqual(self.browser.run("return document.querySelector('.detail h3').textContent"), "step*/layer*")
+        self.assertEqual(self.browser.run("return document.querySelector('#regions .detail h3').textContent"), "step*/layer*")
 
     def test_a_number_has_an_address(self):
         page, _ = self.make(TRACES[0])
@@ -149,7 +157,7 @@ class Use(PageCase):
 
     def test_numbers_are_copied_by_keyboard(self):
         page, report = self.families()
-        self.browser.open(page)
+        self.browser.open(page + "#kernels")
         said = "return document.querySelector('.said')?.textContent"
         self.browser.run("document.querySelector('#table-all-kernels').closest('.scroll').focus()")
         for _ in range(2):
@@ -160,6 +168,7 @@ class Use(PageCase):
         self.browser.keys("\ue015l")  # the arrow down, then the link
         self.browser.wait("document.querySelector('.said')?.textContent.includes('#')")
         self.assertTrue(self.browser.run("return location.hash").startswith("#table-all-kernels/2/gpu_ns"))
+        self.browser.run("location.hash = '#overview'")
         self.browser.run("document.querySelector('.wall [data-v]').focus()")
         self.browser.keys("\ue007")
         self.browser.wait(f"document.querySelector('.said')?.textContent === 'copied: {report['wall'][0]['compute_ns']}'")

@@ -10,6 +10,10 @@ export interface Wall {
 }
 export interface Gap { start_ns: number; at_ns: number; gap_ns: number; cause: string; call: string | null; region?: string | null; operators?: string[]; python?: string[] }
 export interface Finding { id: string; title: string; where?: string | null; saving_ns: number | null; share: number | null; basis: string; evidence: unknown[]; advice?: string; within_noise?: boolean }
+export interface Rung { id: string; title: string; where: string | null; saving_ns: number; share: number | null; after_ns: number; basis: string }
+export interface Ladder { window_ns: number; rungs: Rung[]; floor_ns: number | null; floor_basis: string | null }
+/** A region, module, line, operator, call or kernel; of a kernel its row in `kernels`. */
+export interface Frame { kind: string; name: string; kernel?: number }
 interface Packed { packed: string }
 export interface Lane { device: string; stream: number; count: number }
 interface Tree extends Packed { names: string[]; count: number; left_out: number; colors?: [number, string][] }
@@ -31,6 +35,10 @@ export interface Raw {
   counters?: { metrics: { name: string; unit: string | null }[]; left_out: number; regions: { row: number; values: (number | null)[] }[] };
   charts?: RawChart[]; stages?: Stage[];
   rank_steps?: RankSteps;
+  ladder?: Ladder | null;
+  frames?: Frame[];
+  stacks?: Packed & { count: number; left_out: number };
+  host?: Packed & { zero_ns: number; least_ns: number; threads: { row: number; process: number; thread: number; count: number; left_out: number }[] };
   strip?: Packed & { zero_ns: number; span_ns: number; step_ns: number; lanes: Lane[]; operations: number; left_out: number };
 }
 
@@ -43,7 +51,7 @@ export interface Region {
 }
 
 /** One stream: columns, ordered by start. */
-export interface Operations { lane: Lane; start: Float64Array; length: Float64Array; kernel: Uint32Array; several: Uint32Array; region: Uint32Array }
+export interface Operations { lane: Lane; start: Float64Array; length: Float64Array; kernel: Uint32Array; several: Uint32Array; region: Uint32Array; thread: Int32Array; wait: Float64Array }
 
 class Reader {
   private at = 0;
@@ -118,7 +126,7 @@ export async function operations(data: Raw): Promise<Operations[]> {
   const r = await unpack(data.strip.packed);
   return data.strip.lanes.map((lane) => {
     const n = lane.count;
-    const o = { lane, start: new Float64Array(n), length: new Float64Array(n), kernel: new Uint32Array(n), several: new Uint32Array(n), region: new Uint32Array(n) };
+    const o = { lane, start: new Float64Array(n), length: new Float64Array(n), kernel: new Uint32Array(n), several: new Uint32Array(n), region: new Uint32Array(n), thread: new Int32Array(n), wait: new Float64Array(n) };
     let last = 0;
     for (let i = 0; i < n; i++) {
       o.start[i] = last += r.next();
@@ -127,8 +135,49 @@ export async function operations(data: Raw): Promise<Operations[]> {
       o.kernel[i] = Math.floor(k / 2);
       o.several[i] = k % 2 ? r.next() : 1;
       o.region[i] = r.next();
+      o.thread[i] = r.next() - 1;
+      if (o.thread[i] >= 0) o.wait[i] = r.signed();
     }
     return o;
+  });
+}
+
+export const WEIGHTS = ["gpu", "exposed", "idle", "bytes", "host"] as const;
+
+/** A node of the stacks: what is its own, and that with all below it, by WEIGHTS. */
+export interface StackNode { frame: Frame; parent: StackNode | null; children: StackNode[]; count: number; own: number[]; total: number[] }
+
+export async function stacks(data: Raw): Promise<StackNode[]> {
+  const all: StackNode[] = [], frames = data.frames ?? [];
+  if (!data.stacks?.count) return all;
+  const r = await unpack(data.stacks.packed);
+  for (let i = 0; i < data.stacks.count; i++) {
+    const back = r.next(), parent = back ? all[i - back] : null, frame = frames[r.next()] ?? { kind: "region", name: "" };
+    const node: StackNode = { frame, parent, children: [], count: r.next(), own: WEIGHTS.map(() => r.signed()), total: [] };
+    node.total = [...node.own];
+    parent?.children.push(node);
+    all.push(node);
+  }
+  for (let i = all.length - 1; i >= 0; i--) all[i].parent?.total.forEach((_, w, t) => { t[w] += all[i].total[w]; });
+  return all;
+}
+
+/** What a thread did: slices in order of their starts. */
+export interface Slices { row: number; name: string; left_out: number; start: Float64Array; length: Float64Array; frame: Uint32Array }
+
+export async function threads(data: Raw): Promise<Slices[]> {
+  if (!data.host) return [];
+  const r = await unpack(data.host.packed);
+  const several = new Set(data.host.threads.map((t) => t.process)).size > 1;
+  return data.host.threads.map((t) => {
+    const n = t.count, s: Slices = { row: t.row, name: `${several ? `process ${t.process}, ` : ""}thread ${t.thread}`, left_out: t.left_out,
+      start: new Float64Array(n), length: new Float64Array(n), frame: new Uint32Array(n) };
+    for (let i = 0, last = 0; i < n; i++) {
+      s.start[i] = last += r.signed();
+      s.length[i] = r.next();
+      s.frame[i] = r.next();
+    }
+    return s;
   });
 }
 

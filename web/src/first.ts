@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first screen: what ran, cautions, the verdict, one bar of wall time per GPU, and the three largest findings.
-import { Finding, Raw, Region, Wall } from "./data";
-import { el } from "./dom";
+import { Finding, Ladder, Raw, Region, Wall } from "./data";
+import { Child, el } from "./dom";
 import * as format from "./format";
 import type { Strip } from "./strip";
 
@@ -80,6 +80,19 @@ function bars(walls: Wall[]): HTMLElement {
   return box;
 }
 
+/** From today to the floor: a bar that gets shorter with each change. */
+function ladder(l: Ladder): HTMLElement {
+  const box = el("div", { class: "ladder", role: "list", "aria-label": "From the measured time down to the floor" });
+  const row = (label: Child, ns: number, saved: number, kind: string, id: string) => box.append(el("div", { class: "rung " + kind, role: "listitem" }, el("div", { class: "what" }, label),
+    el("div", { class: "track" }, el("i", { class: "left", style: `width:${100 * ns / l.window_ns}%` }), saved > 0 ? el("i", { class: "saved", style: `width:${100 * saved / l.window_ns}%` }) : null),
+    el("div", { class: "dim", "data-v": String(ns), id: `ladder/${id}`, role: "button", tabindex: "0", "aria-label": `${id}, ${format.ns(ns)}, copy` }, format.ns(ns))));
+  if (!(l.window_ns > 0)) return box;
+  row("today", l.window_ns, 0, "today", "today");
+  l.rungs.forEach((r, i) => row(el("a", { href: `#finding-${i + 1}` }, r.title), r.after_ns, r.saving_ns, "step", `after-${i + 1}`));
+  if (l.floor_ns !== null) row(`floor: ${l.floor_basis ?? ""}`, l.floor_ns, 0, "floor", "floor");
+  return box;
+}
+
 export function first(data: Raw): void {
   const walls = data.wall ?? [], findings = data.findings ?? [], main = document.querySelector("main") as HTMLElement;
   whatRan();
@@ -90,6 +103,7 @@ export function first(data: Raw): void {
   section.classList.add("first");
   for (const c of data.cautions ?? []) view.append(el("p", { class: "warning" }, el("b", {}, "Caution: "), c.title));
   if (data.verdict) view.append(el("p", { class: "verdict" }, data.verdict));
+  if (data.ladder?.rungs.length) view.append(ladder(data.ladder));
   if (walls.length) view.append(bars(walls));
   if (findings.length) {
     const list = el("ol", { class: "findings" });

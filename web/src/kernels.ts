@@ -3,7 +3,7 @@
 import { Kernel, Operations, Raw, Region, colour, nameOf } from "./data";
 import { el, intoChapter } from "./dom";
 import * as format from "./format";
-import { hideUnknown, sortable } from "./tables";
+import { hideUnknown, sortable, tools } from "./tables";
 
 const BINS = 16, SHOWN = 300, ASIDE = ["memory copy", "memset"];
 
@@ -103,4 +103,5 @@ export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void 
   follow();
   hideUnknown(table);
   sortable(table);
+  tools(table, true);
 }

@@ -6,8 +6,9 @@ import { Gap, Kernel, Operations, Raw, Region, colour, nameOf } from "./data";
 import { el, intoChapter } from "./dom";
 import * as format from "./format";
 import { number } from "./tables";
+import { HostHit, Threads } from "./threads";
 
-const LANE = 20, HEAD = 18, TOP = 22, FINEST = 1 << 16, SINGLE = 6000, ALL_BINS = 1 << 23;
+const LANE = 20, HEAD = 18, LABEL = 12, TOP = 22, FINEST = 1 << 16, SINGLE = 6000, ALL_BINS = 1 << 23;
 
 /** Busy time per bin and class, finest level first; each level has half as many bins. */
 class Bins {
@@ -50,6 +51,9 @@ interface NumberedGap extends Gap { device: string; number: number; length: numb
 export class Strip {
   private from = 0;
   private to: number;
+  private readonly span: number; // of the GPU's work, which begins at 0
+  private readonly begin: number;
+  private readonly end: number;
   private canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "Timeline of GPU operations. Plus and minus zoom, arrow keys move, 0 shows all, N and P walk over operations, Enter shows the region of one." });
   private chosen: { lane: number; i: number } | null = null;
   private said = el("div", { class: "detail", role: "status", hidden: "" });
@@ -59,14 +63,22 @@ export class Strip {
   private bins: (Bins | undefined)[] = [];
   private finest = FINEST;
   private gaps: NumberedGap[] = [];
+  private host: HostHit | null = null; // the slice that was chosen
+  private area: [number, number] | null = null;
+  private overview = el("canvas", { class: "minimap", "aria-hidden": "true" });
   private pending = 0;
   private followers: ((view: [number, number] | null) => void)[] = [];
   /** For tests: milliseconds that the last frames took. */
   readonly frames: number[] = [];
+  private drawn: Float32Array | undefined; // how busy the GPUs are, for each pixel of the whole
 
-  constructor(private lanes: Operations[], private data: Raw, private regions: Region[], private choose: (r: Region) => void) {
-    const kernels = data.kernels ?? [], span = data.strip?.span_ns || 1;
-    this.to = span;
+  constructor(private lanes: Operations[], private data: Raw, private regions: Region[], private threads: Threads, private choose: (r: Region) => void) {
+    const kernels = data.kernels ?? [], gpu = data.strip?.span_ns ?? 0, host = threads.extent ?? [0, gpu], span = gpu || host[1] || 1;
+    this.begin = Math.min(0, host[0]);
+    this.end = Math.max(span, host[1]);
+    // what the host did long before or after the GPU's work is a way off, not a reason to show that small
+    [this.from, this.to] = this.end - this.begin > 4 * span ? [0, span] : [this.begin, this.end];
+    this.span = span;
     this.classNames = [...new Set(kernels.map((k) => k.class))];
     this.classNames.push("other");
     this.classOf = new Uint8Array(kernels.length + 1);
@@ -92,23 +104,29 @@ export class Strip {
   }
 
   private build(): void {
-    const box = el("div", { class: "strip" }, this.canvas, this.tip);
+    const box = el("div", { class: "strip" }, this.overview, this.canvas, this.tip);
     const all = el("button", { class: "plain", type: "button" }, "show all"), plus = el("button", { class: "plain", type: "button", "aria-label": "zoom in" }, "+");
     const minus = el("button", { class: "plain", type: "button", "aria-label": "zoom out" }, "\u2212");
-    all.addEventListener("click", () => this.view(0, this.span));
+    all.addEventListener("click", () => this.view(this.begin, this.end));
     plus.addEventListener("click", () => this.zoom(0.5, 0.5));
     minus.addEventListener("click", () => this.zoom(2, 0.5));
     const how = el("p", { class: "note", hidden: "" }, "lpo writes the whole timeline for Perfetto with report.formats=[md,json,html,perfetto]: ",
       el("code", {}, "lpo report \u2026 'report.formats=[md,json,html,perfetto]'"), ". Then open https://ui.perfetto.dev and drop timeline.perfetto.json, which lies beside this page, onto it. This page itself asks nothing of the network.");
     const perfetto = el("button", { class: "plain", type: "button", "aria-expanded": "false" }, "open in Perfetto\u2026");
     perfetto.addEventListener("click", () => { how.hidden = !how.hidden; perfetto.setAttribute("aria-expanded", String(!how.hidden)); });
-    const tools = el("div", { class: "tools" }, all, plus, minus, perfetto, el("span", { class: "dim" }, "wheel or + and \u2212 zoom, drag or arrow keys move, N and P walk over operations, Enter shows the region"));
+    const sum = el("button", { class: "plain", type: "button" }, "sum what is shown");
+    sum.addEventListener("click", () => this.measure(this.from, this.to));
+    const lines = el("input", { type: "checkbox" });
+    lines.addEventListener("change", () => { this.threads.showLines(lines.checked); this.host = null; this.canvas.style.height = this.height + "px"; this.redraw(); });
+    const tools = el("div", { class: "tools" }, all, plus, minus, sum, this.threads.mixed ? el("label", {}, lines, " Python lines") : null, perfetto, el("span", { class: "dim" }, "wheel or + and \u2212 zoom, drag or arrow keys move, Shift and drag sum an area, N and P walk over operations, Enter shows the region"));
     const legend = el("div"), used = new Set(this.lanes.flatMap((o) => [...new Set(o.kernel)].map((k) => this.classOf[k])));
     for (const c of used) legend.append(el("span", { class: "key" }, el("i", { style: `background:${colour(this.classNames[c])}` }), this.classNames[c]));
     const view = el("div", {}, tools, how, box, this.said, legend);
     if (this.gaps.length) view.append(this.gapTable());
     const strip = this.data.strip;
     if (strip?.step_ns) view.append(el("p", { class: "note" }, `${format.count(strip.operations)} operations are too many for a page: neighbours within ${format.ns(strip.step_ns)} are drawn as one.`));
+    const short = this.threads.lanes.reduce((sum, t) => sum + t.left_out, 0);
+    if (short) view.append(el("p", { class: "note" }, `${format.count(short)} slices of the host shorter than ${format.ns(this.data.host?.least_ns ?? 0)} are not drawn.`));
     if (strip?.left_out) view.append(el("p", { class: "note" }, `${format.count(strip.left_out)} operations on further streams are not drawn.`));
     intoChapter("timeline", "Timeline", view);
     this.canvas.style.height = this.height + "px";
@@ -148,32 +166,33 @@ export class Strip {
       this.canvas.scrollIntoView({ block: "center" });
       return;
     }
+    const [, a, b] = location.hash.match(/^#from=(\d+)&to=(\d+)$/)?.map(Number) ?? [];
+    if (b > a) { this.view(a, b); this.measure(a, b); return; }
     const g = this.gaps[Number(location.hash.match(/^#gap=(\d+)$/)?.[1] ?? 0) - 1];
     if (!g) return;
     this.view(g.from - g.length, g.from + 2 * g.length);
     this.canvas.scrollIntoView({ block: "center" });
   }
 
-  private get span(): number { return this.data.strip?.span_ns || 1; }
-
   private rows(): { y: number; lane: number; device: string }[] {
     const rows: { y: number; lane: number; device: string }[] = [];
-    let y = TOP, device = "";
+    let y = TOP + this.threads.height, device = "";
     this.lanes.forEach((o, lane) => {
-      if (o.lane.device !== device) { device = o.lane.device; y += HEAD; }
+      y += o.lane.device !== device ? HEAD : LABEL;
+      device = o.lane.device;
       rows.push({ y, lane, device });
       y += LANE;
     });
     return rows;
   }
 
-  private get height(): number { return (this.rows().pop()?.y ?? TOP) + LANE + 6; }
+  private get height(): number { return (this.rows().pop()?.y ?? TOP + this.threads.height - LANE) + LANE + 6; }
 
   view(from: number, to: number): void {
-    const width = Math.max(200, Math.min(this.span, to - from));
-    this.from = Math.max(0, Math.min(this.span - width, from));
+    const width = Math.max(200, Math.min(this.end - this.begin, to - from));
+    this.from = Math.max(this.begin, Math.min(this.end - width, from));
     this.to = this.from + width;
-    for (const f of this.followers) f(width >= this.span ? null : [this.from, this.to]);
+    for (const f of this.followers) f(width >= this.end - this.begin ? null : [this.from, this.to]);
     this.redraw();
   }
 
@@ -202,27 +221,22 @@ export class Strip {
     g.font = "11px system-ui, sans-serif";
     this.axis(g, W, H, dim);
     let device = "";
+    this.threads.draw(g, TOP, W, this.from, this.to, fg, idle);
     for (const row of this.rows()) {
-      if (row.device !== device) { device = row.device; g.fillStyle = fg; g.fillText(device, 4, row.y - 5); }
+      const stream = this.lanes.length > 1 ? `stream ${this.lanes[row.lane].lane.stream}` : "";
+      g.fillStyle = row.device !== device ? fg : dim;
+      g.fillText(row.device !== device ? [row.device, stream].filter(Boolean).join(", ") : stream, 4, row.y - (row.device !== device ? 5 : 2));
+      device = row.device;
       g.fillStyle = idle;
       g.fillRect(0, row.y, W, LANE - 3);
       this.lane(g, row.lane, row.y, W);
-      if (this.lanes.length > 1) this.label(g, "stream " + this.lanes[row.lane].lane.stream, W, row.y, fg, style.getPropertyValue("--bg"));
     }
     this.drawGaps(g, W, fg);
     this.drawChosen(g, W, fg);
+    this.drawArea(g, W, H, fg);
+    this.drawOverview();
     this.frames.push(performance.now() - begin);
     if (this.frames.length > 600) this.frames.shift();
-  }
-
-  private label(g: CanvasRenderingContext2D, text: string, W: number, y: number, fg: string, bg: string): void {
-    const width = g.measureText(text).width + 8;
-    g.globalAlpha = 0.8;
-    g.fillStyle = bg;
-    g.fillRect(W - width, y, width, LANE - 3);
-    g.globalAlpha = 1;
-    g.fillStyle = fg;
-    g.fillText(text, W - width + 4, y + 12);
   }
 
   private axis(g: CanvasRenderingContext2D, W: number, H: number, dim: string): void {
@@ -267,7 +281,7 @@ export class Strip {
     let level = 0;
     while (level + 1 < bins.levels.length && width / (this.span / (bins.finest >> (level + 1))) >= W / 2) level++;
     const n = bins.finest >> level, bin = this.span / n, values = bins.levels[level], k = bins.nclasses;
-    for (let b = Math.floor(this.from / bin); b < Math.min(n, Math.ceil(this.to / bin)); b++) {
+    for (let b = Math.max(0, Math.floor(this.from / bin)); b < Math.min(n, Math.ceil(this.to / bin)); b++) {
       const x = (b * bin - this.from) / width * W, w = Math.max(0.6, bin / width * W);
       let up = 0;
       for (let c = 0; c < k; c++) {
@@ -282,12 +296,65 @@ export class Strip {
 
   private drawChosen(g: CanvasRenderingContext2D, W: number, fg: string): void {
     const row = this.chosen && this.rows()[this.chosen.lane];
+    if (this.host) {
+      const s = this.threads.lanes[this.host.lane], k = W / (this.to - this.from);
+      g.strokeStyle = fg;
+      g.strokeRect((s.start[this.host.i] - this.from) * k, TOP + this.threads.place(this.host), Math.max(3, s.length[this.host.i] * k), this.threads.rowHeight() - 1);
+    }
     if (!this.chosen || !row) return;
     const o = this.lanes[this.chosen.lane], scale = W / (this.to - this.from), x = (o.start[this.chosen.i] - this.from) * scale;
     g.strokeStyle = fg;
     g.lineWidth = 2;
     g.strokeRect(x - 1, row.y - 1, Math.max(3, o.length[this.chosen.i] * scale + 2), LANE - 1);
     g.lineWidth = 1;
+    this.drawArrow(g, scale, this.chosen.lane, this.chosen.i, row.y);
+  }
+
+  // From the launch of the chosen operation to its start.
+  private drawArrow(g: CanvasRenderingContext2D, scale: number, lane: number, i: number, y: number): void {
+    const o = this.lanes[lane], thread = this.threads.laneOf(o.thread[i]), at = o.start[i] - o.wait[i];
+    if (thread < 0) return;
+    const inner = this.threads.open(thread, at).pop(), from = TOP + (inner ? this.threads.place(inner) + this.threads.rowHeight() : 0);
+    g.beginPath();
+    g.moveTo((at - this.from) * scale, from);
+    g.lineTo((o.start[i] - this.from) * scale, y);
+    g.stroke();
+  }
+
+  private drawArea(g: CanvasRenderingContext2D, W: number, H: number, fg: string): void {
+    if (!this.area) return;
+    const scale = W / (this.to - this.from), [a, b] = this.area;
+    g.globalAlpha = 0.15;
+    g.fillStyle = fg;
+    g.fillRect((a - this.from) * scale, TOP, (b - a) * scale, H);
+    g.globalAlpha = 1;
+  }
+
+  private busyBy(W: number): Float32Array {
+    const busy = new Float32Array(W);
+    for (const o of this.lanes)
+      for (let i = 0, scale = W / (this.end - this.begin); i < o.start.length; i++) {
+        const x = (o.start[i] - this.begin) * scale, end = x + o.length[i] * scale;
+        for (let p = Math.floor(x); p < Math.min(W, end); p++) busy[p] += Math.min(end, p + 1) - Math.max(x, p);
+      }
+    return busy;
+  }
+
+  // All of the trace, small: how busy the GPUs are, and what part is shown.
+  private drawOverview(): void {
+    const c = this.overview, W = c.clientWidth, H = 16, ratio = window.devicePixelRatio || 1;
+    if (!W) return;
+    const style = getComputedStyle(document.documentElement), busy = this.drawn?.length === W ? this.drawn : this.drawn = this.busyBy(W);
+    c.width = Math.round(W * ratio);
+    c.height = Math.round(H * ratio);
+    const g = c.getContext("2d");
+    if (!g) return;
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    g.fillStyle = style.getPropertyValue("--link");
+    for (let p = 0; p < W; p++) { const h = Math.min(1, busy[p] / Math.max(1, this.lanes.length)) * (H - 2); g.fillRect(p, H - h, 1, h); }
+    g.strokeStyle = style.getPropertyValue("--fg");
+    const scale = W / (this.end - this.begin);
+    g.strokeRect((this.from - this.begin) * scale + 0.5, 0.5, Math.max(2, (this.to - this.from) * scale - 1), H - 1);
   }
 
   private drawGaps(g: CanvasRenderingContext2D, W: number, fg: string): void {
@@ -320,6 +387,81 @@ export class Strip {
     this.redraw();
   }
 
+  /** Sums of a stretch of time: work by class, the largest kernels, idle time of each GPU. */
+  measure(a: number, b: number): void {
+    const classes = new Map<string, number>(), names = new Map<number, number>(), idle = new Map<string, number>();
+    const busy = new Map<string, [number, number][]>();
+    let several = false;
+    for (const o of this.lanes)
+      for (let i = Math.max(0, lowerBound(o.start, a) - 1); i < o.start.length && o.start[i] < b; i++) {
+        const from = Math.max(a, o.start[i]), to = Math.min(b, o.start[i] + o.length[i]);
+        if (to <= from) continue;
+        const kind = this.classNames[this.classOf[o.kernel[i]]];
+        several ||= o.several[i] > 1;
+        classes.set(kind, (classes.get(kind) ?? 0) + to - from);
+        names.set(o.kernel[i], (names.get(o.kernel[i]) ?? 0) + to - from);
+        busy.set(o.lane.device, [...(busy.get(o.lane.device) ?? []), [from, to]]);
+      }
+    for (const [device, spans] of busy) {
+      let covered = 0, upto = a;
+      for (const [from, to] of spans.sort((x, y) => x[0] - y[0])) { covered += Math.max(0, to - Math.max(from, upto)); upto = Math.max(upto, to); }
+      idle.set(device, b - a - covered);
+    }
+    const row = (name: string, v: number) => el("tr", {}, el("th", { scope: "row" }, name), el("td", { "data-v": String(Math.round(v)) }, format.ns(Math.round(v))), el("td", {}, format.percent(v, b - a)));
+    const most = <K>(m: Map<K, number>) => [...m].sort((x, y) => y[1] - x[1]), table = (caption: string, rows: HTMLElement[]) => el("table", {}, el("caption", {}, caption), el("tbody", {}, ...rows));
+    this.area = [a, b];
+    this.said.hidden = false;
+    this.said.dataset.address = `from=${Math.round(a)}&to=${Math.round(b)}`;
+    this.said.replaceChildren(el("b", {}, `${format.ns(Math.round(b - a))} from ${format.ns(Math.round(a))}`), several ? el("p", { class: "note" }, "Some neighbours are drawn as one here: their sum is more than their own time.") : "",
+      el("div", { class: "sums" }, table("By class", most(classes).map(([k, v]) => row(k, v))), table("Most time", most(names).slice(0, 8).map(([k, v]) => row(nameOf((this.data.kernels ?? [])[k]), v))),
+        table("GPU idle", most(idle).map(([k, v]) => row(k, v)))));
+    this.redraw();
+  }
+
+  // The time without work on a GPU around a moment: what came before, what ended it, and what the host did.
+  private gapAt(lane: number, t: number): HTMLElement[] | null {
+    const device = this.lanes[lane].lane.device;
+    let from = 0, to = Infinity, next: { o: Operations; i: number } | null = null;
+    for (const o of this.lanes) {
+      if (o.lane.device !== device) continue;
+      const i = lowerBound(o.start, t);
+      for (let k = i - 1; k >= Math.max(0, i - 64); k--) from = Math.max(from, o.start[k] + o.length[k]);
+      if (i < o.start.length && o.start[i] < to) { to = o.start[i]; next = { o, i }; }
+    }
+    if (from > t || !next) return null;
+    const known = this.gaps.find((g) => g.device === device && Math.abs(g.from - from) < 2), launched = next.o.thread[next.i] < 0 ? null : to - next.o.wait[next.i];
+    const out = [el("b", {}, "GPU idle "), number(to - from, format.ns(to - from), "gap"), el("div", {}, `before ${nameOf((this.data.kernels ?? [])[next.o.kernel[next.i]])}`)];
+    if (known) out.push(el("div", {}, `cause: ${known.cause}${known.call ? `, ${known.call}` : ""}${known.region ? `, then ${known.region}` : ""}`), el("div", { class: "dim" }, [...(known.operators ?? []), ...(known.python ?? [])].join(" › ")));
+    if (launched !== null) out.push(el("div", {}, launched > from ? `its launch came ${format.ns(launched - from)} after the GPU fell idle` : "it was launched before: it waited for something else"));
+    const thread = this.threads.laneOf(next.o.thread[next.i]), open = thread < 0 ? [] : this.threads.open(thread, (from + Math.min(to, launched ?? to)) / 2);
+    if (open.length) out.push(el("div", { class: "dim" }, "the host was in " + open.map((h) => this.threads.frame(h).name).join(" › ")));
+    this.area = [from, to];
+    return out;
+  }
+
+  private pickHost(h: HostHit): void {
+    const s = this.threads.lanes[h.lane], f = this.threads.frame(h), chain = this.threads.open(h.lane, s.start[h.i]).filter((x) => x.i !== h.i && s.length[x.i] >= s.length[h.i]);
+    this.host = h;
+    this.chosen = null;
+    this.said.hidden = false;
+    this.said.dataset.address = `slice=${h.lane + 1}/${h.i + 1}`;
+    this.said.replaceChildren(el("b", {}, f.name), el("div", {}, `${f.kind}, `, number(s.length[h.i], format.ns(s.length[h.i]), "length"), " from ", number(s.start[h.i], format.ns(s.start[h.i]), "start")),
+      el("div", { class: "dim" }, chain.map((x) => this.threads.frame(x).name).join(" › ")), el("div", { class: "links" }, el("a", { href: "#stack=" + encodeURIComponent(f.name) }, "show in the flame graph")));
+    this.redraw();
+  }
+
+  // A click: a thread's head, a slice, an operation, or the time between two.
+  private click(x: number, y: number): void {
+    const t = this.from + x / this.canvas.clientWidth * (this.to - this.from), head = this.threads.head(y - TOP), slice = this.threads.hit(y - TOP, t);
+    this.area = this.host = null;
+    if (head >= 0) { this.threads.toggle(head); this.canvas.style.height = this.height + "px"; this.redraw(); return; }
+    if (slice) { this.pickHost(slice); return; }
+    const operation = this.hit(x, y), row = this.rows().find((r) => y >= r.y && y < r.y + LANE);
+    this.pick(operation);
+    const gap = operation || !row ? null : this.gapAt(row.lane, t);
+    if (gap) { this.said.hidden = false; this.said.dataset.address = ""; this.said.replaceChildren(...gap); }
+  }
+
   private regionOf(h: { o: Operations; i: number }): Region | undefined { return h.o.region[h.i] ? this.regions[h.o.region[h.i] - 1] : undefined; }
 
   private openChosen(): void {
@@ -332,6 +474,8 @@ export class Strip {
     const out = [el("b", {}, nameOf(kernel)), el("div", {}, number(o.length[i], format.ns(o.length[i]), "length"), " from ", number(o.start[i], format.ns(o.start[i]), "start"),
       `, stream ${o.lane.stream}${o.several[i] > 1 ? `, ${format.count(o.several[i])} operations drawn as one` : ""}`)];
     if (region) out.push(el("div", { class: "dim" }, region.path));
+    const thread = this.threads.laneOf(o.thread[i]), open = thread < 0 ? [] : this.threads.open(thread, o.start[i] - o.wait[i]);
+    if (o.thread[i] >= 0) out.push(el("div", { class: "dim" }, `launched ${format.ns(o.wait[i])} before${open.length ? ", in " + open.map((x) => this.threads.frame(x).name).slice(-4).join(" › ") : ""}`));
     return out;
   }
 
@@ -346,26 +490,30 @@ export class Strip {
 
   private events(): void {
     const c = this.canvas;
-    let drag: { x: number; from: number } | null = null;
+    let drag: { x: number; from: number; sum: number | null } | null = null;
+    const time = (e: PointerEvent) => this.from + e.offsetX / c.clientWidth * (this.to - this.from);
+    this.overview.addEventListener("pointerdown", (e) => { const at = this.begin + e.offsetX / this.overview.clientWidth * (this.end - this.begin), width = this.to - this.from; this.view(at - width / 2, at + width / 2); });
     c.addEventListener("wheel", (e) => {
       e.preventDefault();
       if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) { const d = e.deltaX / c.clientWidth * (this.to - this.from); this.view(this.from + d, this.to + d); }
       else this.zoom(Math.exp(e.deltaY / 400), e.offsetX / c.clientWidth);
     }, { passive: false });
-    c.addEventListener("pointerdown", (e) => { drag = { x: e.clientX, from: this.from }; c.setPointerCapture(e.pointerId); });
+    c.addEventListener("pointerdown", (e) => { drag = { x: e.clientX, from: this.from, sum: e.shiftKey ? time(e) : null }; c.setPointerCapture(e.pointerId); });
     c.addEventListener("pointerup", (e) => {
-      if (drag && Math.abs(e.clientX - drag.x) < 3) this.pick(this.hit(e.offsetX, e.offsetY));
+      if (drag && Math.abs(e.clientX - drag.x) < 3) this.click(e.offsetX, e.offsetY);
+      else if (drag?.sum != null) this.measure(Math.min(drag.sum, time(e)), Math.max(drag.sum, time(e)));
       drag = null;
     });
     c.addEventListener("pointermove", (e) => {
-      if (drag) { const width = this.to - this.from, from = drag.from - (e.clientX - drag.x) / c.clientWidth * width; this.view(from, from + width); }
+      if (drag?.sum != null) { this.area = [Math.min(drag.sum, time(e)), Math.max(drag.sum, time(e))]; this.redraw(); }
+      else if (drag) { const width = this.to - this.from, from = drag.from - (e.clientX - drag.x) / c.clientWidth * width; this.view(from, from + width); }
       this.showTip(e.offsetX, e.offsetY);
     });
     c.addEventListener("pointerleave", () => { this.tip.hidden = true; });
     c.addEventListener("dblclick", (e) => this.zoom(0.25, e.offsetX / c.clientWidth));
     c.addEventListener("keydown", (e) => {
       const step = (this.to - this.from) / 5;
-      const act = ({ "+": () => this.zoom(0.5, 0.5), "=": () => this.zoom(0.5, 0.5), "-": () => this.zoom(2, 0.5), "0": () => this.view(0, this.span),
+      const act = ({ "+": () => this.zoom(0.5, 0.5), "=": () => this.zoom(0.5, 0.5), "-": () => this.zoom(2, 0.5), "0": () => this.view(this.begin, this.end),
         ArrowLeft: () => this.view(this.from - step, this.to - step), ArrowRight: () => this.view(this.from + step, this.to + step), n: () => this.walk(1), p: () => this.walk(-1), Enter: () => this.openChosen() } as Record<string, () => void>)[e.key];
       if (act) { e.preventDefault(); act(); }
     });

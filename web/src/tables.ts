@@ -4,15 +4,13 @@
 // by keyboard arrow keys walk over the cells of a table, Enter copies and L copies the link.
 import { copy, el } from "./dom";
 
-/** Columns in which nothing is known take room from the others: they are hidden, and named below. */
+/** Columns in which nothing is known take room from the others. */
 export function hideUnknown(table: HTMLTableElement): void {
-  const head = table.tHead?.rows[0], rows = [...(table.tBodies[0]?.rows ?? [])], names: string[] = [];
-  [...(head?.cells ?? [])].forEach((th, c) => {
+  const head = table.tHead?.rows[0], rows = [...(table.tBodies[0]?.rows ?? [])];
+  [...(head?.cells ?? [])].forEach((_, c) => {
     if (!rows.length || !rows.every((r) => r.cells[c]?.textContent === "n/a")) return;
-    names.push(th.textContent ?? "");
     for (const r of [head, ...rows]) if (r?.cells[c]) r.cells[c].hidden = true;
   });
-  if (names.length) (table.closest(".scroll") ?? table).after(el("p", { class: "note" }, `Not known here: ${names.join(", ")}.`));
 }
 
 export function sortable(table: HTMLTableElement): void {
@@ -39,6 +37,42 @@ export function sortable(table: HTMLTableElement): void {
       body.append(...sorted);
     });
   });
+}
+
+const MANY = 8; // rows from which a table has tools
+
+// What is seen of a table: its head, then the rows that are shown.
+function seen(table: HTMLTableElement): string[][] {
+  const rows = [table.tHead?.rows[0], ...(table.tBodies[0]?.rows ?? [])].filter((r): r is HTMLTableRowElement => !!r && !r.hidden);
+  return rows.map((r) => [...r.cells].filter((c) => !c.hidden).map((c) => c.dataset.v ?? (c.title || (c.textContent ?? "").trim())));
+}
+
+const markdown = (rows: string[][]): string => rows.map((r) => "| " + r.map((c) => c.replace(/[|\\]/g, "\\$&").replace(/\s+/g, " ")).join(" | ") + " |").flatMap((line, i) => i ? [line] : [line, "|" + "---|".repeat(rows[0].length)]).join("\n") + "\n";
+const csv = (rows: string[][]): string => rows.map((r) => r.map((c) => /[",\n]/.test(c) ? '"' + c.replace(/"/g, '""') + '"' : c).join(",")).join("\n") + "\n";
+
+/** Above a long table: filter its rows, choose its columns, copy it. */
+export function tools(table: HTMLTableElement, filtered: boolean): void {
+  const body = table.tBodies[0], head = table.tHead?.rows[0], name = table.caption?.textContent || table.closest("section")?.querySelector("h2")?.textContent || "table";
+  if (!head || !body || body.rows.length < MANY) return;
+  const search = el("input", { type: "search", placeholder: "filter", "aria-label": `Filter ${name}` }), left = el("span", { class: "dim", role: "status" }), columns = el("details", { class: "columns" }, el("summary", {}, "columns"));
+  search.addEventListener("input", () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let n = 0;
+    for (const r of body.rows) { const text = (r.textContent ?? "").toLowerCase(); r.hidden = !words.every((w) => text.includes(w)); n += r.hidden ? 0 : 1; }
+    left.textContent = words.length ? `${n} of ${body.rows.length}` : "";
+  });
+  [...head.cells].slice(1).forEach((th, i) => {
+    const box = el("input", { type: "checkbox", ...(th.hidden ? {} : { checked: "" }) });
+    box.addEventListener("change", () => { for (const r of [head, ...body.rows]) if (r.cells[i + 1]) r.cells[i + 1].hidden = !box.checked; });
+    columns.append(el("label", {}, box, " ", th.textContent ?? ""));
+  });
+  const bar = el("div", { class: "tools table-tools" }, filtered ? null : search, filtered ? null : left, columns);
+  for (const [label, write] of [["copy as Markdown", markdown], ["copy as CSV", csv]] as const) {
+    const b = el("button", { class: "plain", type: "button" }, label);
+    b.addEventListener("click", () => copy(write(seen(table))));
+    bar.append(b);
+  }
+  (table.closest(".scroll") ?? table).before(bar);
 }
 
 const slug = (text: string): string => text.trim().toLowerCase().replace(/\W+/g, "_").replace(/^_|_$/g, "");
@@ -128,7 +162,7 @@ function linked(): HTMLElement | null {
 function go(): void {
   document.querySelector(".here")?.classList.remove("here");
   const cell = linked();
-  if (!cell) return;
+  if (!cell?.matches("td, th, tr, [data-v]")) return;
   for (let d = cell.closest("details"); d; d = d.parentElement?.closest("details") ?? null) d.open = true;
   cell.classList.add("here");
   cell.scrollIntoView({ block: "center" });

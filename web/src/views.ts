@@ -9,15 +9,15 @@ import { coverage } from "./first";
 
 const VIEWS: [id: string, title: string, chapters: RegExp, addresses?: RegExp][] = [
   ["overview", "Overview", /^(findings|wall|critical_path|queue|limits|summary)$/],
-  ["time", "Timeline", /^(timeline|idle|windows)$/, /^(gap|operation|from)=/],
+  ["timeline", "Timeline", /^(timeline|idle|windows)$/, /^(gap|operation|from)=/],
   ["flame", "Flame", /^(stacks|regions|modules|numbers|energy)$/, /^(region|stack)=/],
-  ["kernel", "Kernels", /^(all|kernels|kernel_roofline|ncu_rules|classes|copies|fusion|operator_kernels)$/],
-  ["operator", "Operators", /^(operators|shapes)$/],
-  ["step", "Steps", /^(steps|requests|speed|figures)$/],
-  ["rank", "Ranks", /^(ranks|rank_.*|arrivals|imbalance|collectives|heat)$/],
-  ["memory_", "Memory", /^memory/],
-  ["counter", "Counters", /^(counters|power|each|scopes)$/],
-  ["about", "Run", /./],
+  ["kernels", "Kernels", /^(all|kernels|kernel_roofline|ncu_rules|classes|copies|fusion|operator_kernels)$/],
+  ["operators", "Operators", /^(operators|shapes)$/],
+  ["steps", "Steps", /^(steps|requests|speed|figures)$/],
+  ["ranks", "Ranks", /^(ranks|rank_.*|arrivals|imbalance|collectives|heat)$/],
+  ["memory", "Memory", /^memory/],
+  ["counters", "Counters", /^(counters|power|each|scopes)$/],
+  ["run", "Run", /./],
 ];
 
 const KEYS: [string, string][] = [
@@ -44,7 +44,7 @@ export function show(id: string): void {
   shown = id;
   for (const v of document.querySelectorAll<HTMLElement>(".view")) v.hidden = v.dataset.view !== id;
   for (const a of document.querySelectorAll("nav a.to")) a.toggleAttribute("aria-current", (a as HTMLElement).dataset.view === id);
-  scrollTo(0, 0);
+  scrollTo({ top: 0, behavior: "instant" });
   window.dispatchEvent(new Event("resize"));
 }
 
@@ -53,7 +53,8 @@ function to(address: string): void {
 }
 
 function follow(): void {
-  show(viewOf(location.hash.slice(1)) || (shown ? "" : "overview"));
+  const address = location.hash.slice(1);
+  show(address ? viewOf(address) || (shown ? "" : "overview") : "overview");
 }
 
 /** Sorts the chapters into views, in their order; a view without a chapter is not there. */

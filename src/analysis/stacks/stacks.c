@@ -93,9 +93,9 @@ struct open_slice {
 
 typedef LPO_VEC(struct open_slice) open_slices;
 
-static enum lpo_stack_kind kind_of(const struct lpo_slice *s)
+enum lpo_stack_kind lpo_stack_kind_of(uint32_t host_kind)
 {
-    switch (s->kind) {
+    switch (host_kind) {
     case LPO_HOST_MODULE:
         return LPO_STACK_MODULE;
     case LPO_HOST_PYTHON:
@@ -140,7 +140,7 @@ static void walk_thread(struct build *b, uint32_t thread, open_slices *open)
             continue;
         }
         parent = parent_of(open, s.end_ns, false);
-        node = enter_node(b, parent, kind_of(&s), s.name);
+        node = enter_node(b, parent, lpo_stack_kind_of(s.kind), s.name);
         if (node == parent) /* too many */
             continue;
         b->s->nodes.at[node].count++;

@@ -96,6 +96,7 @@ struct lpo_doc *lpo_report_page_doc(const struct lpo_rundir *d, const struct lpo
         lpo_page_put_shapes(doc->data, s->analysis, &kernels);
         lpo_page_put_counters(doc->data, s->analysis, regions);
         zero_ns = lpo_page_put_strip(doc->data, s->analysis, &kernels, regions);
+        lpo_page_put_stacks(doc->data, s->analysis, &kernels, zero_ns);
         free(regions);
         free(kernels.rows);
     }

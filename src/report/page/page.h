@@ -21,7 +21,16 @@
  *     strip     { zero_ns, span_ns, lanes: [{device, name, count}], left_out, packed }: the GPU
  *               operations lane after lane. Per operation: ns since the start of the one before,
  *               ns of its length, twice the row in `kernels` (+ 1 where several were drawn as one,
- *               and their number follows), region row + 1 (0: none).
+ *               and their number follows), region row + 1 (0: none), thread of the
+ *               launch + 1 (0: none) and, after it, ns from the launch to the start.
+ *
+ *     frames    [{kind, name, kernel}]: regions, modules, lines, operators, calls, kernels;
+ * `kernel` is a row in `kernels`. stacks    { count, left_out, packed }: what was open around the
+ * work (analysis/stacks/). Per node: rows back to its parent (0: at the top), row in `frames`, how
+ * often, then what is its own: GPU ns, exposed ns, idle ns, bytes, host ns. host      { zero_ns,
+ * least_ns, threads: [{row, process, thread, count, left_out}], packed }: slices of the threads, in
+ * order of their starts. Per slice: ns since the start of the one before, ns of its length, row in
+ * `frames`. Those shorter than least_ns are left out.
  *
  *     shapes    how kernels were launched, most often first: [row in `kernels`, launches, grid x,
  *               y, z, block x, y, z].
@@ -37,7 +46,7 @@
  *               with a known bubble; then ns of each part of one step that is known: the first by
  *               steps, the last by bubbles, the others by GPU work.
  *
- * `packed` is util/pack.h's text. Bounds keep a page below 5 MB, whatever the trace. */
+ * `packed` is util/pack.h's text. Bounds keep a page below 6 MB, whatever the trace. */
 #pragma once
 
 #include <stdbool.h>
@@ -71,6 +80,9 @@ void lpo_page_put_counters(struct lpo_record *to, const struct lpo_analysis *a,
                            const uint32_t *regions);
 /* Nothing where fewer than two ranks have steps. */
 void lpo_page_put_rank_steps(struct lpo_record *to, const struct lpo_analysis *a);
+/* `zero_ns` is that of the strip; LPO_NO_TIME: there is none. */
+void lpo_page_put_stacks(struct lpo_record *to, const struct lpo_analysis *a,
+                         const struct lpo_page_kernels *kernels, int64_t zero_ns);
 /* Nothing where the run has nothing over time. `strip_zero_ns` is the zero of the strip, or
  * LPO_NO_TIME. */
 void lpo_page_put_charts(struct lpo_record *to, const struct lpo_rundir *d,

@@ -13,7 +13,7 @@
 #include "util/str.h"
 #include "util/xmalloc.h"
 
-/* Up to ten bytes each in the page: 3.2 MB of the 5 that it may take. */
+/* Up to ten bytes each in the page: 3.2 MB of the 6 that it may take. */
 enum { MOST_OPERATIONS = 320000, MOST_LANES = 256 };
 
 struct strip {
@@ -115,6 +115,20 @@ static uint32_t region_of(const struct strip *s, const struct lpo_gpu_op *w)
     return leaf == LPO_NONE ? 0 : s->regions[leaf] + 1;
 }
 
+/* The row of its thread plus one, and how long before the operation it was; 0: not known. */
+static void add_launch(const struct lpo_trace *t, struct lpo_str *bytes,
+                       const struct lpo_gpu_op *op)
+{
+    const struct lpo_launch *l = op->launch == LPO_NONE ? NULL : &t->launches.at[op->launch];
+
+    if (!l || l->thread == LPO_NONE) {
+        lpo_pack_add(bytes, 0);
+        return;
+    }
+    lpo_pack_add(bytes, l->thread + 1);
+    lpo_pack_add_signed(bytes, op->start_ns - l->start_ns);
+}
+
 /* Adds operations [i, end) as one; `last_ns` is the start of the block before. */
 static void add_block(const struct strip *s, struct lpo_str *bytes, size_t i, size_t end,
                       int64_t last_ns)
@@ -139,6 +153,7 @@ static void add_block(const struct strip *s, struct lpo_str *bytes, size_t i, si
     if (several)
         lpo_pack_add(bytes, end - i);
     lpo_pack_add(bytes, region_of(s, longest));
+    add_launch(s->a->trace, bytes, longest);
 }
 
 int64_t lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,

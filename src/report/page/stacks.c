@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stacks for the flame graph, and the slices of the host for the timeline. Both name frames of one
+ * list. What is too small for a page is folded: of stacks into the node around it, of the timeline
+ * with a count that the page shows. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/stacks/stacks.h"
+#include "region/cells.h"
+#include "report/doc/doc.h"
+#include "report/page/page.h"
+#include "trace/host.h"
+#include "trace/trace.h"
+#include "util/map.h"
+#include "util/pack.h"
+#include "util/str.h"
+#include "util/vec.h"
+#include "util/xmalloc.h"
+
+/* At most some eight bytes each in the page; names are a megabyte at most. */
+enum { MOST_NODES = 40000, MOST_SLICES = 160000, MOST_THREADS = 24, MOST_NAME_BYTES = 1 << 20 };
+
+/* The list of frames: a kind, a name, and of a kernel its row. */
+struct frames {
+    const struct lpo_analysis *a;
+    const struct lpo_page_kernels *kernels;
+    struct lpo_record *list;
+    struct lpo_map_pair map;
+    size_t bytes;
+};
+
+static void put_frame_name(const struct frames *f, struct lpo_record *r,
+                           const struct lpo_stack_node *n)
+{
+    size_t len;
+    const char *text = lpo_stack_text(f->a->tree, n, &len);
+
+    if (n->kind == LPO_STACK_KERNEL && n->name != LPO_NONE) {
+        text = lpo_region_cells_short_name(f->a->cells, n->name);
+        len = strlen(text);
+    }
+    lpo_doc_put_name(r, "name", text, f->bytes + len > MOST_NAME_BYTES ? 0 : len);
+}
+
+static uint32_t frame_of(struct frames *f, const struct lpo_stack_node *n)
+{
+    bool fresh;
+    uint32_t row = lpo_map_pair_put(&f->map, n->kind, n->name, &fresh);
+    struct lpo_record *r;
+    size_t len;
+
+    if (!fresh)
+        return row;
+    r = lpo_doc_put_record(f->list, NULL);
+    lpo_doc_put_text(r, "kind", lpo_stack_kind_name((enum lpo_stack_kind)n->kind));
+    put_frame_name(f, r, n);
+    lpo_stack_text(f->a->tree, n, &len);
+    f->bytes += len;
+    if (n->kind >= LPO_STACK_KERNEL && n->kind <= LPO_STACK_MEMSET && n->name != LPO_NONE &&
+        f->kernels->rows[n->name] != LPO_NONE)
+        lpo_doc_put_uint(r, "kernel", f->kernels->rows[n->name]);
+    return row;
+}
+
+/* --- stacks --------------------------------------------------------------------------------- */
+
+struct pruning {
+    int64_t (*total)[LPO_STACK_WEIGHTS]; /* per node, with what lies below it */
+    double *share;                       /* per node: its largest share of a weight */
+    uint32_t *row;                       /* per node: where it went */
+};
+
+static void find_shares(const struct lpo_stacks *s, struct pruning *p)
+{
+    int64_t all[LPO_STACK_WEIGHTS] = { 0 };
+
+    for (size_t i = s->nodes.len; i-- > 0;) {
+        const struct lpo_stack_node *n = &s->nodes.at[i];
+
+        for (int w = 0; w < LPO_STACK_WEIGHTS; w++) {
+            p->total[i][w] += n->own[w];
+            *(n->parent == LPO_NONE ? &all[w] : &p->total[n->parent][w]) += p->total[i][w];
+        }
+    }
+    for (size_t i = 0; i < s->nodes.len; i++) {
+        p->share[i] = s->nodes.at[i].parent == LPO_NONE; /* the sums stay exact */
+        for (int w = 0; w < LPO_STACK_WEIGHTS; w++) {
+            double share = all[w] > 0 ? (double)p->total[i][w] / (double)all[w] : 0;
+
+            p->share[i] = share > p->share[i] ? share : p->share[i];
+        }
+    }
+}
+
+/* The least share by which a node is one of no more than MOST_NODES. Parents have at least that of
+ * their children, so that what is left is a tree. */
+static double choose_share(const struct lpo_stacks *s, const struct pruning *p)
+{
+    double least = 0;
+
+    for (size_t left = s->nodes.len; left > MOST_NODES && least < 1;) {
+        least = least > 0 ? least * 1.5 : 1e-7;
+        left = 0;
+        for (size_t i = 0; i < s->nodes.len; i++)
+            left += p->share[i] >= least;
+    }
+    return least;
+}
+
+static size_t pack_nodes(struct frames *f, struct lpo_stacks *s, const struct pruning *p,
+                         double least, struct lpo_str *bytes)
+{
+    uint32_t rows = 0;
+
+    for (size_t i = 0; i < s->nodes.len; i++)
+        if (p->share[i] >= least)
+            p->row[i] = rows++;
+    for (size_t i = s->nodes.len; i-- > 0;) {
+        const struct lpo_stack_node *n = &s->nodes.at[i];
+
+        if (p->row[i] == LPO_NONE && n->parent != LPO_NONE)
+            for (int w = 0; w < LPO_STACK_WEIGHTS; w++)
+                s->nodes.at[n->parent].own[w] += n->own[w];
+    }
+    for (size_t i = 0; i < s->nodes.len; i++) {
+        const struct lpo_stack_node *n = &s->nodes.at[i];
+
+        if (p->row[i] == LPO_NONE)
+            continue;
+        lpo_pack_add(bytes, n->parent == LPO_NONE ? 0 : p->row[i] - p->row[n->parent]);
+        lpo_pack_add(bytes, frame_of(f, n));
+        lpo_pack_add(bytes, n->count);
+        for (int w = 0; w < LPO_STACK_WEIGHTS; w++)
+            lpo_pack_add_signed(bytes, n->own[w]);
+    }
+    return rows;
+}
+
+static void put_packed(struct lpo_record *to, const struct lpo_str *bytes)
+{
+    LPO_STR text = { 0 };
+
+    lpo_pack_text(&text, lpo_str_text(bytes), bytes->len);
+    lpo_doc_put_textn(to, "packed", lpo_str_text(&text), text.len);
+}
+
+static void put_stacks(struct frames *f, struct lpo_record *to)
+{
+    const struct lpo_stacks *all = lpo_analysis_stacks(f->a);
+    struct lpo_stacks copy = { .folded = all->folded };
+    size_t n = all->nodes.len, rows;
+    struct pruning p = { lpo_xcalloc(n + 1, sizeof *p.total), lpo_xcalloc(n + 1, sizeof *p.share),
+                         lpo_xmalloc((n + 1) * sizeof *p.row) };
+    struct lpo_record *stacks;
+    LPO_STR bytes = { 0 };
+
+    for (size_t i = 0; i < n; i++) {
+        lpo_vec_push(&copy.nodes, all->nodes.at[i]);
+        p.row[i] = LPO_NONE;
+    }
+    find_shares(&copy, &p);
+    rows = pack_nodes(f, &copy, &p, choose_share(&copy, &p), &bytes);
+    stacks = lpo_doc_put_record(to, "stacks");
+    lpo_doc_put_uint(stacks, "count", rows);
+    lpo_doc_put_uint(stacks, "left_out", n - rows);
+    put_packed(stacks, &bytes);
+    lpo_vec_free(&copy.nodes);
+    free(p.total);
+    free(p.share);
+    free(p.row);
+}
+
+/* --- threads -------------------------------------------------------------------------------- */
+
+static uint64_t count_slices(const struct lpo_trace *t, uint32_t thread, int64_t least_ns)
+{
+    struct lpo_host_walk w = lpo_host_walk(t, thread, LPO_HOST_SLICES);
+    struct lpo_slice s;
+    uint64_t n = 0;
+
+    while (lpo_host_next(&w, &s))
+        n += s.end_ns - s.start_ns >= least_ns;
+    return n;
+}
+
+/* Those with most slices, in the order of the trace. */
+static size_t choose_threads(const struct lpo_trace *t, uint32_t out[MOST_THREADS])
+{
+    uint64_t counts[MOST_THREADS];
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < t->threads.len; i++) {
+        uint64_t count = count_slices(t, i, 0);
+        size_t least = 0;
+
+        if (!count)
+            continue;
+        if (n < MOST_THREADS) {
+            counts[n] = count;
+            out[n++] = i;
+            continue;
+        }
+        for (size_t k = 1; k < n; k++)
+            least = counts[k] < counts[least] ? k : least;
+        if (counts[least] < count) {
+            memmove(&out[least], &out[least + 1], (n - least - 1) * sizeof *out);
+            memmove(&counts[least], &counts[least + 1], (n - least - 1) * sizeof *counts);
+            out[n - 1] = i;
+            counts[n - 1] = count;
+        }
+    }
+    return n;
+}
+
+static int64_t choose_length(const struct lpo_trace *t, const uint32_t *threads, size_t n)
+{
+    int64_t least_ns = 0;
+
+    for (;;) {
+        uint64_t slices = 0;
+
+        for (size_t i = 0; i < n; i++)
+            slices += count_slices(t, threads[i], least_ns);
+        if (slices <= MOST_SLICES)
+            return least_ns;
+        least_ns = least_ns ? 2 * least_ns : 500;
+    }
+}
+
+static void put_thread(struct frames *f, struct lpo_record *list, uint32_t thread, int64_t least_ns,
+                       int64_t zero_ns, struct lpo_str *bytes)
+{
+    const struct lpo_trace *t = f->a->trace;
+    struct lpo_host_walk w = lpo_host_walk(t, thread, LPO_HOST_SLICES);
+    struct lpo_record *r = lpo_doc_put_record(list, NULL);
+    uint64_t count = 0, folded = 0;
+    int64_t last_ns = zero_ns;
+    struct lpo_slice s;
+
+    while (lpo_host_next(&w, &s)) {
+        if (s.end_ns - s.start_ns < least_ns) {
+            folded++;
+            continue;
+        }
+        lpo_pack_add_signed(bytes, s.start_ns - last_ns);
+        lpo_pack_add(bytes, (uint64_t)(s.end_ns - s.start_ns));
+        lpo_pack_add(bytes,
+                     frame_of(f, &(struct lpo_stack_node){
+                                     LPO_NONE, s.name, lpo_stack_kind_of(s.kind), 1, { 0 } }));
+        last_ns = s.start_ns;
+        count++;
+    }
+    lpo_doc_put_uint(r, "row", thread);
+    lpo_doc_put_uint(r, "process", t->processes.at[t->threads.at[thread].process].pid);
+    lpo_doc_put_uint(r, "thread", t->threads.at[thread].tid);
+    lpo_doc_put_uint(r, "count", count);
+    lpo_doc_put_uint(r, "left_out", folded);
+}
+
+static int64_t first_start(const struct lpo_trace *t, const uint32_t *threads, size_t n)
+{
+    int64_t first_ns = INT64_MAX;
+
+    for (size_t i = 0; i < n; i++) {
+        struct lpo_host_walk w = lpo_host_walk(t, threads[i], LPO_HOST_SLICES);
+        struct lpo_slice s;
+
+        if (lpo_host_next(&w, &s) && s.start_ns < first_ns)
+            first_ns = s.start_ns;
+    }
+    return first_ns;
+}
+
+static void put_threads(struct frames *f, struct lpo_record *to, int64_t zero_ns)
+{
+    uint32_t threads[MOST_THREADS];
+    size_t n = choose_threads(f->a->trace, threads);
+    int64_t least_ns = choose_length(f->a->trace, threads, n);
+    struct lpo_record *host, *list;
+    LPO_STR bytes = { 0 };
+
+    if (!n)
+        return;
+    if (zero_ns == LPO_NO_TIME)
+        zero_ns = first_start(f->a->trace, threads, n);
+    host = lpo_doc_put_record(to, "host");
+    lpo_doc_put_int(host, "zero_ns", zero_ns);
+    lpo_doc_put_int(host, "least_ns", least_ns);
+    list = lpo_doc_put_list(host, "threads");
+    for (size_t i = 0; i < n; i++)
+        put_thread(f, list, threads[i], least_ns, zero_ns, &bytes);
+    put_packed(host, &bytes);
+}
+
+void lpo_page_put_stacks(struct lpo_record *to, const struct lpo_analysis *a,
+                         const struct lpo_page_kernels *kernels, int64_t zero_ns)
+{
+    struct frames f = { a, kernels, lpo_doc_put_list(to, "frames"), { 0 }, 0 };
+
+    put_stacks(&f, to);
+    put_threads(&f, to, zero_ns);
+    lpo_map_pair_free(&f.map);
+}

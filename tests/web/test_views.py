@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The views of report.html: one at a time, by rail, keys, search and address; sums of an area and of the flame graph are those of the report. Prints TAP."""
+import os
+import pathlib
+import sys
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(os.environ.get("LPO_SOURCE_ROOT") or pathlib.Path(__file__).resolve().parents[2])
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/web"), str(ROOT / "tests/trace"), str(ROOT / "tests/analysis")]
+import browser  # noqa: E402
+import tap  # noqa: E402
+from page_case import PageCase, TRACES  # noqa: E402
+
+SHOWN = "return [...document.querySelectorAll('.view')].filter(v => !v.hidden).map(v => v.dataset.view)"
+LINES = [{"ph": "X", "cat": "python_function", "name": "train.py(12): step", "pid": 1, "tid": 1, "ts": 0, "dur": 20000, "args": {"Python id": 1}},
+         {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 990, "dur": 900}]
+
+
+class Views(PageCase):
+    def shown(self):
+        return self.browser.run(SHOWN)
+
+    def stepped(self):
+        return self.kineto([("step", 0, 20000)], [("gemm", 1000 * i, 900) for i in range(10)] + [("add", 11000, 2000)], LINES)
+
+    def test_one_view_is_shown(self):
+        page, _ = self.stepped()
+        self.browser.open(page)
+        self.assertEqual(self.shown(), ["overview"])
+        rail = self.browser.run("return [...document.querySelectorAll('nav a.to')].map(a => a.dataset.view)")
+        self.assertEqual(rail[:4], ["overview", "timeline", "flame", "kernels"])
+        self.assertEqual(rail[-1], "run")
+        for i, view in enumerate(rail):
+            self.browser.keys(str((i + 1) % 10))
+            self.browser.wait(f"!document.getElementById('view-{view}').hidden")
+            self.assertEqual(self.shown(), [view])
+            self.assertEqual(self.browser.run("return [...document.querySelectorAll('nav a[aria-current]')].map(a => a.dataset.view)"), [view])
+            self.assertEqual(self.browser.run("return location.hash"), "#" + view)
+
+    def test_every_chapter_is_in_a_view(self):
+        page, report = self.make(TRACES[1])
+        self.browser.open(page)
+        self.assertEqual(self.browser.run("return [...document.querySelectorAll('main > section')].map(s => s.id)"), [])
+        there = self.browser.run("return [...document.querySelectorAll('.view section')].map(s => s.id)")
+        for section in report["sections"]:
+            if section["id"] != "run":  # what ran stands under the title
+                self.assertIn(section["id"], there)
+
+    def test_an_address_opens_its_view(self):
+        page, _ = self.stepped()
+        for address, view in (("#kernel-1", "kernels"), ("#region=step", "flame"), ("#stack=aten::mm", "flame"), ("#operation=1/2", "timeline"), ("#wall", "overview"),
+                              ("#table-all-kernels/1/gpu_ns", "kernels"), ("#from=0&to=5000000", "timeline"), ("#none", "overview"), ("", "overview")):
+            self.browser.do("POST", "/url", {"url": "about:blank"})
+            self.browser.open(page + address)
+            self.assertEqual(self.shown(), [view], address)
+        self.browser.run("location.hash = '#kernels'")
+        self.browser.wait("!document.getElementById('view-kernels').hidden")
+        self.browser.run("history.back()")
+        self.browser.wait("!document.getElementById('view-overview').hidden")
+
+    def test_search_finds_in_every_view(self):
+        page, _ = self.stepped()
+        self.browser.open(page)
+        for word, kind, view in (("train.py", "line", "flame"), ("aten::mm", "operator", "flame"), ("gemm", "kernel", "kernels"), ("step region", "region", "flame")):
+            self.browser.keys("/")
+            self.browser.wait("document.querySelector('dialog input')")
+            self.browser.keys(word)
+            self.assertEqual(self.browser.run("return document.querySelector('#found [aria-selected=true] .dim').textContent"), kind)
+            self.browser.keys("\ue007")  # Enter
+            self.browser.wait(f"!document.querySelector('dialog') && !document.getElementById('view-{view}').hidden")
+        self.browser.keys("?")
+        self.browser.wait("document.querySelector('dialog dl.keys')")
+        self.browser.keys("\ue00c")  # Escape
+        self.browser.wait("!document.querySelector('dialog')")
+
+    def test_dark_is_remembered_and_drawn_at_once(self):
+        page, _ = self.stepped()
+        self.browser.open(page)
+        light = self.browser.run("return document.documentElement.classList.contains('dark')")
+        self.browser.keys("d")
+        self.browser.open(page)
+        self.assertNotEqual(self.browser.run("return document.documentElement.classList.contains('dark')"), light)
+        self.browser.keys("d")
+
+    def test_the_sums_of_an_area_are_those_of_the_report(self):
+        page, report = self.stepped()
+        self.browser.open(page + "#timeline")
+        self.browser.run("window.lpo.strip.measure(window.lpo.strip.begin, window.lpo.strip.end)")
+        tables = self.browser.run("""return [...document.querySelectorAll('.sums table')].map(t => Object.fromEntries([...t.rows].filter(r => r.cells.length > 1).map(r => [r.cells[0].textContent, +r.cells[1].dataset.v])))""")
+        self.assertEqual(tables[1], {k["short_name"]: k["gpu_ns"] for k in report["kernels"]})
+        wall = report["wall"][0]
+        first = self.browser.run("window.lpo.strip.measure(0, window.lpo.strip.span); return [...document.querySelectorAll('.sums table')].map(t => +t.rows[0].cells[1].dataset.v)")
+        self.assertEqual(first[2], wall["idle_ns"])
+        self.browser.run("window.lpo.strip.measure(0, 900000)")
+        self.assertEqual(self.browser.run("return +document.querySelector('.sums table').rows[0].cells[1].dataset.v"), 900000)
+
+    def test_a_gap_says_what_the_host_did(self):
+        page, _ = self.stepped()
+        self.browser.open(page + "#timeline")
+        words = self.browser.run("""const s = window.lpo.strip, g = s.gapAt(0, 950000);
+            return g.map(e => e.textContent)""")
+        self.assertTrue(any("train.py(12): step" in w for w in words), words)
+        self.assertIn("100", "".join(words))
+
+    def test_the_flame_graph_adds_up(self):
+        page, report = self.stepped()
+        self.browser.open(page + "#flame")
+        wall = report["wall"][0]
+        wanted = {"gpu": sum(k["gpu_ns"] for k in report["kernels"]), "exposed": wall["compute_ns"] + wall["exposed_communication_ns"] + wall["exposed_copy_ns"], "idle": wall["idle_ns"]}
+        for weight, ns in wanted.items():
+            self.browser.run("const s = document.querySelector('select[aria-label=\"Width of a frame\"]'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))", weight)
+            self.assertEqual(self.browser.run("return window.lpo.flame.root.weight"), ns, weight)
+        path = self.browser.run("const w = window.lpo.flame, out = []; for (let b = w.root; b.children.length; b = b.children[0]) out.push(b.children[0].kind); return out")
+        self.assertEqual(path[0], "region" if path[0] == "region" else "line")
+
+    def test_a_table_is_filtered_and_copied(self):
+        page, _ = self.make(TRACES[1])
+        self.browser.open(page + "#operators")
+        rows = "return [...document.querySelector('#view-operators table[id]').tBodies[0].rows].filter(r => !r.hidden).length"
+        before = self.browser.run(rows)
+        self.browser.run("const i = document.querySelector('#view-operators .table-tools input[type=search]'); i.value = 'addmm'; i.dispatchEvent(new Event('input'))")
+        self.assertLess(self.browser.run(rows), before)
+        self.browser.run("[...document.querySelectorAll('#view-operators .table-tools button')].find(b => b.textContent.includes('CSV')).focus()")
+        self.browser.keys("\ue007")  # Enter
+        self.browser.wait("document.querySelector('.said')?.textContent.startsWith('copied')")
+
+    def test_from_a_finding_to_the_line_in_three_clicks(self):
+        page, report = self.kineto([], [("gemm", 10000 * i, 300) for i in range(20)],
+                                   [{"ph": "X", "cat": "python_function", "name": "data.py(7): load", "pid": 1, "tid": 1, "ts": 10000 * i + 100, "dur": 9000, "args": {"Python id": i + 1}} for i in range(19)])
+        self.assertTrue(report["findings"], "a trace that waits for its host has a finding")
+        self.browser.open(page)
+        self.browser.run("document.querySelector('#finding-1 .links a').click()")
+        self.browser.wait("!document.getElementById('view-timeline').hidden || !document.getElementById('view-flame').hidden")
+        if self.shown() != ["timeline"]:
+            self.browser.run("document.querySelector('nav a[data-view=timeline]').click()")
+        words = self.browser.run("const s = window.lpo.strip, r = s.rows()[0], w = s.canvas.clientWidth; s.click(w / 2, r.y + 4); return document.querySelector('.strip + .detail').textContent")
+        self.assertIn("data.py(7): load", words)
+
+
+if __name__ == "__main__":
+    reason = browser.missing()
+    if reason:
+        tap.skip_all(reason)
+    tap.main()
