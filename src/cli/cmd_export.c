@@ -13,11 +13,11 @@
 #include "report/catalog.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
+#include "report/stack_files.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
-#include "writer/stacks.h"
 #include "writer/writer.h"
 
 static const struct lpo_option options[] = {
@@ -67,17 +67,17 @@ static int write_stacks(const struct job *j,
 
 static int write_folded(const struct job *j, struct lpo_err *err)
 {
-    return write_stacks(j, lpo_writer_stacks_folded, err);
+    return write_stacks(j, lpo_report_stacks_folded, err);
 }
 
 static int write_speedscope(const struct job *j, struct lpo_err *err)
 {
-    return write_stacks(j, lpo_writer_stacks_speedscope, err);
+    return write_stacks(j, lpo_report_stacks_speedscope, err);
 }
 
 static int write_pprof(const struct job *j, struct lpo_err *err)
 {
-    return write_stacks(j, lpo_writer_stacks_pprof, err);
+    return write_stacks(j, lpo_report_stacks_pprof, err);
 }
 
 /* One more format is one more row. */
@@ -114,7 +114,7 @@ static int find_format(const char *path, const struct format **out, struct lpo_e
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
     const char *path = lpo_cli_args_text(args, "output", NULL);
-    enum lpo_stack_weight weight = lpo_stack_weight_of(lpo_cli_args_text(args, "weight", "gpu"));
+    enum lpo_stack_weight weight = lpo_stacks_weight_of(lpo_cli_args_text(args, "weight", "gpu"));
     const struct format *format = NULL;
     LPO_AUTO(lpo_analysis_run) run = NULL;
     int rc;

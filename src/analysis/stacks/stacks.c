@@ -25,12 +25,12 @@ struct build {
     uint32_t *launch_node;               /* per launch: the node around it; LPO_NONE: none */
 };
 
-const char *lpo_stack_weight_name(enum lpo_stack_weight weight)
+const char *lpo_stacks_weight_name(enum lpo_stack_weight weight)
 {
     return weights[weight];
 }
 
-enum lpo_stack_weight lpo_stack_weight_of(const char *name)
+enum lpo_stack_weight lpo_stacks_weight_of(const char *name)
 {
     int i = 0;
 
@@ -39,13 +39,13 @@ enum lpo_stack_weight lpo_stack_weight_of(const char *name)
     return (enum lpo_stack_weight)i;
 }
 
-const char *lpo_stack_kind_name(enum lpo_stack_kind kind)
+const char *lpo_stacks_kind_name(enum lpo_stack_kind kind)
 {
     return kinds[kind];
 }
 
-const char *lpo_stack_text(const struct lpo_region_tree *tree, const struct lpo_stack_node *node,
-                           size_t *len)
+const char *lpo_stacks_text(const struct lpo_region_tree *tree, const struct lpo_stack_node *node,
+                            size_t *len)
 {
     const char *text = node->kind == LPO_STACK_BACKWARD ? "(backward)" : "(unknown)";
 
@@ -93,7 +93,7 @@ struct open_slice {
 
 typedef LPO_VEC(struct open_slice) open_slices;
 
-enum lpo_stack_kind lpo_stack_kind_of(uint32_t host_kind)
+enum lpo_stack_kind lpo_stacks_kind_of(uint32_t host_kind)
 {
     switch (host_kind) {
     case LPO_HOST_MODULE:
@@ -140,7 +140,7 @@ static void walk_thread(struct build *b, uint32_t thread, open_slices *open)
             continue;
         }
         parent = parent_of(open, s.end_ns, false);
-        node = enter_node(b, parent, lpo_stack_kind_of(s.kind), s.name);
+        node = enter_node(b, parent, lpo_stacks_kind_of(s.kind), s.name);
         if (node == parent) /* too many */
             continue;
         b->s->nodes.at[node].count++;

@@ -65,10 +65,10 @@ struct lpo_stacks *lpo_stacks_create(const struct lpo_region_tree *tree);
 void lpo_stacks_destroy(struct lpo_stacks *s); /* NULL is fine */
 
 /* "gpu", "exposed" … and what it counts; the inverse: LPO_STACK_WEIGHTS where there is none. */
-const char *lpo_stack_weight_name(enum lpo_stack_weight weight);
-enum lpo_stack_weight lpo_stack_weight_of(const char *name);
-const char *lpo_stack_kind_name(enum lpo_stack_kind kind);
-enum lpo_stack_kind lpo_stack_kind_of(uint32_t host_kind); /* of a slice: enum lpo_host_kind */
+const char *lpo_stacks_weight_name(enum lpo_stack_weight weight);
+enum lpo_stack_weight lpo_stacks_weight_of(const char *name);
+const char *lpo_stacks_kind_name(enum lpo_stack_kind kind);
+enum lpo_stack_kind lpo_stacks_kind_of(uint32_t host_kind); /* of a slice: enum lpo_host_kind */
 /* Of a node, for people; "(backward)" and "(unknown)" where the trace has no name. */
-const char *lpo_stack_text(const struct lpo_region_tree *tree, const struct lpo_stack_node *node,
-                           size_t *len);
+const char *lpo_stacks_text(const struct lpo_region_tree *tree, const struct lpo_stack_node *node,
+                            size_t *len);

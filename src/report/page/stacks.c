@@ -34,7 +34,7 @@ static void put_frame_name(const struct frames *f, struct lpo_record *r,
                            const struct lpo_stack_node *n)
 {
     size_t len;
-    const char *text = lpo_stack_text(f->a->tree, n, &len);
+    const char *text = lpo_stacks_text(f->a->tree, n, &len);
 
     if (n->kind == LPO_STACK_KERNEL && n->name != LPO_NONE) {
         text = lpo_region_cells_short_name(f->a->cells, n->name);
@@ -53,9 +53,9 @@ static uint32_t frame_of(struct frames *f, const struct lpo_stack_node *n)
     if (!fresh)
         return row;
     r = lpo_doc_put_record(f->list, NULL);
-    lpo_doc_put_text(r, "kind", lpo_stack_kind_name((enum lpo_stack_kind)n->kind));
+    lpo_doc_put_text(r, "kind", lpo_stacks_kind_name((enum lpo_stack_kind)n->kind));
     put_frame_name(f, r, n);
-    lpo_stack_text(f->a->tree, n, &len);
+    lpo_stacks_text(f->a->tree, n, &len);
     f->bytes += len;
     if (n->kind >= LPO_STACK_KERNEL && n->kind <= LPO_STACK_MEMSET && n->name != LPO_NONE &&
         f->kernels->rows[n->name] != LPO_NONE)
@@ -247,7 +247,7 @@ static void put_thread(struct frames *f, struct lpo_record *list, uint32_t threa
         lpo_pack_add(bytes, (uint64_t)(s.end_ns - s.start_ns));
         lpo_pack_add(bytes,
                      frame_of(f, &(struct lpo_stack_node){
-                                     LPO_NONE, s.name, lpo_stack_kind_of(s.kind), 1, { 0 } }));
+                                     LPO_NONE, s.name, lpo_stacks_kind_of(s.kind), 1, { 0 } }));
         last_ns = s.start_ns;
         count++;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "writer/stacks.h"
+#include "report/stack_files.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void add_name(const struct lpo_stack_view *view, const struct lpo_stack_n
                      struct lpo_str *out)
 {
     size_t len;
-    const char *text = lpo_stack_text(view->tree, n, &len);
+    const char *text = lpo_stacks_text(view->tree, n, &len);
 
     if (len > LONGEST_NAME)
         for (len = LONGEST_NAME; len && ((unsigned char)text[len] & 0xc0) == 0x80;)
@@ -66,7 +66,7 @@ static void add_folded_path(const struct lpo_stack_view *view, uint32_t row, str
     add_folded_name(view, n, out);
 }
 
-void lpo_writer_stacks_folded(const struct lpo_stack_view *view, struct lpo_str *out)
+void lpo_report_stacks_folded(const struct lpo_stack_view *view, struct lpo_str *out)
 {
     for (uint32_t i = 0; i < view->stacks->nodes.len; i++) {
         int64_t own = view->stacks->nodes.at[i].own[view->weight];
@@ -145,7 +145,7 @@ static void put_profile(const struct lpo_stacks *s, const struct frames *f, int 
 
     lpo_jw_object(w, NULL);
     lpo_jw_text(w, "type", "sampled");
-    lpo_jw_text(w, "name", lpo_stack_weight_name((enum lpo_stack_weight)weight));
+    lpo_jw_text(w, "name", lpo_stacks_weight_name((enum lpo_stack_weight)weight));
     lpo_jw_text(w, "unit", counts_bytes(weight) ? "bytes" : "nanoseconds");
     lpo_jw_array(w, "samples");
     for (uint32_t i = 0; i < s->nodes.len; i++) {
@@ -177,7 +177,7 @@ static bool has_weight(const struct lpo_stacks *s, int weight)
     return false;
 }
 
-void lpo_writer_stacks_speedscope(const struct lpo_stack_view *view, struct lpo_str *out)
+void lpo_report_stacks_speedscope(const struct lpo_stack_view *view, struct lpo_str *out)
 {
     struct lpo_json_writer w = lpo_json_writer(out, 0);
     struct frames f = find_frames(view->stacks);
@@ -235,7 +235,7 @@ static void add_strings(const struct lpo_stack_view *view, const struct frames *
 
     add_bytes(out, PROFILE_STRING, "", 0);
     for (int w = 0; w < LPO_STACK_WEIGHTS; w++) {
-        const char *text = lpo_stack_weight_name((enum lpo_stack_weight)w);
+        const char *text = lpo_stacks_weight_name((enum lpo_stack_weight)w);
 
         add_bytes(out, PROFILE_STRING, text, strlen(text));
     }
@@ -294,7 +294,7 @@ static void add_sample(const struct lpo_stacks *s, const struct frames *f, uint3
     add_bytes(out, PROFILE_SAMPLE, lpo_str_text(&sample), sample.len);
 }
 
-void lpo_writer_stacks_pprof(const struct lpo_stack_view *view, struct lpo_str *out)
+void lpo_report_stacks_pprof(const struct lpo_stack_view *view, struct lpo_str *out)
 {
     const struct lpo_stacks *s = view->stacks;
     struct frames f = find_frames(s);
