@@ -90,6 +90,27 @@ class Control(unittest.TestCase):
         self.assertNotIn("damaged", done.stderr)
         return {r["path"]: r for r in json.loads(done.stdout)["scopes"][0]["regions"] if r["kind"] != "outside"}
 
+    def test_figures_for_prometheus(self) -> None:
+        def figures(*words: str) -> dict:
+            done = subprocess.run([LPO, "ctl", str(self.folder), "status", "--prometheus", *words], text=True, capture_output=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            lines = [line for line in done.stdout.split("\n") if line and not line.startswith("#")]
+            return dict(line.rsplit(" ", 1) for line in lines)
+        self.start(WAIT="1")
+        pid = f'{{pid="{self.program.pid}"}}'
+        self.assertEqual(figures()["lpo_recording" + pid], "0")
+        self.ctl("start")
+        self.call()
+        self.ctl("stop")
+        found = figures()
+        self.assertEqual((found["lpo_windows_total" + pid], found["lpo_lost_records_total"]), ("1", "0"))
+        self.assertTrue(0 < float(found['lpo_gpu_busy_ratio{device="0"}']) <= 1, found)
+        file = Path(self.scratch.name) / "lpo.prom"
+        self.assertEqual(figures("-o", str(file)), {})
+        self.assertIn("# TYPE lpo_windows_total counter", file.read_text())
+        wrong = subprocess.run([LPO, "ctl", str(self.folder), "stop", "--prometheus"], text=True, capture_output=True)
+        self.assertEqual(wrong.returncode, 2)
+
     def test_start_and_stop_from_outside(self) -> None:
         self.start(WAIT="1")
         self.assertFalse(self.ctl("status")["recording"])
