@@ -1,40 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hydra/interp/parse.h"
 
-#include <ctype.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "hydra/interp/lex.h"
 #include "hydra/node.h"
+#include "hydra/tokens.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
 
 struct parsing {
     struct lpo_arena *arena;
-    struct lpo_ilexer lexer;
-    struct lpo_itok tok; /* the one being looked at */
+    struct lpo_lexer lexer;
+    struct lpo_token tok; /* the one being looked at */
     struct lpo_err *err;
 };
 
 static int advance(struct parsing *p)
 {
-    return lpo_interp_lex_next(&p->lexer, &p->tok, p->err);
+    const struct lpo_lexer *lx = &p->lexer;
+    size_t left;
+
+    p->tok = lpo_hydra_lexer_next(&p->lexer);
+    left = (size_t)(lx->end - lx->at);
+    if (p->tok.kind == LPO_TOK_DEEP)
+        return lpo_fail(p->err, LPO_E_LIMIT, "interpolation nested too deeply");
+    if (p->tok.kind == LPO_TOK_BAD)
+        return lpo_fail(p->err, LPO_E_CONFIG,
+                        "interpolation '%.*s': nothing fits at column %td, '%.*s'",
+                        (int)(lx->end - lx->from), lx->from, lx->at - lx->from + 1,
+                        (int)(left < 24 ? left : 24), lx->at);
+    return 0;
 }
 
 static int unexpected(const struct parsing *p, const char *wanted)
 {
-    const struct lpo_ilexer *lx = &p->lexer;
+    const struct lpo_lexer *lx = &p->lexer;
 
     return lpo_fail(p->err, LPO_E_CONFIG, "interpolation '%.*s': expected %s at column %td",
                     (int)(lx->end - lx->from), lx->from, wanted, p->tok.at - lx->from + 1);
 }
 
-static int expect(struct parsing *p, enum lpo_itok_type type, const char *wanted)
+static int expect(struct parsing *p, enum lpo_token_kind kind, const char *wanted)
 {
-    return p->tok.type == type ? advance(p) : unexpected(p, wanted);
+    return p->tok.kind == kind ? advance(p) : unexpected(p, wanted);
 }
 
 static struct lpo_iexpr *fresh(struct parsing *p, enum lpo_iexpr_kind kind)
@@ -98,11 +108,11 @@ static int add_interpolation(struct parsing *p, struct lpo_iexpr *to)
 /* A stretch of text up to the end or the closing quote. */
 static int parse_text(struct parsing *p, struct lpo_iexpr *to)
 {
-    while (p->tok.type != LPO_IT_EOF && p->tok.type != LPO_IT_QUOTE_CLOSE) {
-        struct lpo_itok t = p->tok;
+    while (p->tok.kind != LPO_TOK_END && p->tok.kind != LPO_TOK_QUOTE_CLOSE) {
+        struct lpo_token t = p->tok;
         int rc;
 
-        if (t.type == LPO_IT_INTER_OPEN) {
+        if (t.kind == LPO_TOK_INTER_OPEN) {
             rc = add_interpolation(p, to);
             if (rc < 0)
                 return rc;
@@ -111,12 +121,12 @@ static int parse_text(struct parsing *p, struct lpo_iexpr *to)
         rc = advance(p);
         if (rc < 0)
             return rc;
-        if (t.type == LPO_IT_ESC_INTER) /* half of the backslashes, then ${ */
+        if (t.kind == LPO_TOK_ESC_INTER) /* half of the backslashes, then ${ */
             add_text(p, to, t.at + t.len - (t.len / 2 + 1), t.len / 2 + 1);
-        else if (t.type == LPO_IT_ESC ||
-                 (t.type == LPO_IT_TOP_ESC && p->tok.type == LPO_IT_INTER_OPEN) ||
-                 (t.type == LPO_IT_QUOTED_ESC &&
-                  (p->tok.type == LPO_IT_INTER_OPEN || p->tok.type == LPO_IT_QUOTE_CLOSE)))
+        else if (t.kind == LPO_TOK_ESC ||
+                 (t.kind == LPO_TOK_TOP_ESC && p->tok.kind == LPO_TOK_INTER_OPEN) ||
+                 (t.kind == LPO_TOK_QUOTED_ESC &&
+                  (p->tok.kind == LPO_TOK_INTER_OPEN || p->tok.kind == LPO_TOK_QUOTE_CLOSE)))
             add_halved(p, to, t.at, t.len);
         else
             add_text(p, to, t.at, t.len);
@@ -131,53 +141,31 @@ static int parse_quoted(struct parsing *p, struct lpo_iexpr **out)
     *out = fresh(p, LPO_I_QUOTED);
     if (rc == 0)
         rc = parse_text(p, *out);
-    return rc < 0 ? rc : expect(p, LPO_IT_QUOTE_CLOSE, "the closing quote");
-}
-
-static char *bare_number(struct parsing *p)
-{
-    char *text = lpo_arena_alloc(p->arena, p->tok.len + 1), *to = text;
-
-    for (size_t i = 0; i < p->tok.len; i++)
-        if (p->tok.at[i] != '_' && !(i == 0 && p->tok.at[i] == '+'))
-            *to++ = p->tok.at[i];
-    return text;
+    return rc < 0 ? rc : expect(p, LPO_TOK_QUOTE_CLOSE, "the closing quote");
 }
 
 /* The value of a single token. */
 static struct lpo_node *lone_value(struct parsing *p)
 {
-    switch (p->tok.type) {
-    case LPO_IT_NULL:
-        return lpo_node_null(p->arena);
-    case LPO_IT_INT: {
-        char *digits = bare_number(p);
+    struct lpo_node *value = lpo_hydra_token_value(p->arena, p->tok);
 
-        return lpo_node_bigint(p->arena, digits, strlen(digits));
-    }
-    case LPO_IT_FLOAT:
-        return lpo_node_float(p->arena, strtod(bare_number(p), NULL));
-    case LPO_IT_BOOL:
-        return lpo_node_bool(p->arena, tolower((unsigned char)*p->tok.at) == 't');
-    default:
-        return lpo_node_stringn(p->arena, p->tok.at, p->tok.len);
-    }
+    return value ? value : lpo_node_stringn(p->arena, p->tok.at, p->tok.len);
 }
 
-static bool is_primitive(enum lpo_itok_type type, bool as_key)
+static bool is_primitive(enum lpo_token_kind kind, bool as_key)
 {
-    switch (type) {
-    case LPO_IT_ID:
-    case LPO_IT_NULL:
-    case LPO_IT_INT:
-    case LPO_IT_FLOAT:
-    case LPO_IT_BOOL:
-    case LPO_IT_UNQUOTED_CHAR:
-    case LPO_IT_ESC:
-    case LPO_IT_WS:
+    switch (kind) {
+    case LPO_TOK_ID:
+    case LPO_TOK_NULL:
+    case LPO_TOK_INT:
+    case LPO_TOK_FLOAT:
+    case LPO_TOK_BOOL:
+    case LPO_TOK_UNQUOTED:
+    case LPO_TOK_ESC:
+    case LPO_TOK_BLANKS:
         return true;
-    case LPO_IT_COLON:
-    case LPO_IT_INTER_OPEN:
+    case LPO_TOK_COLON:
+    case LPO_TOK_INTER_OPEN:
         return !as_key;
     default:
         return false;
@@ -191,16 +179,16 @@ static int parse_primitive(struct parsing *p, bool as_key, struct lpo_iexpr **ou
     struct lpo_node *first = NULL;
     int rc = 0;
 
-    if (!is_primitive(p->tok.type, as_key))
+    if (!is_primitive(p->tok.kind, as_key))
         return unexpected(p, as_key ? "a key" : "a value");
-    while (rc == 0 && is_primitive(p->tok.type, as_key)) {
-        if (p->tok.type == LPO_IT_INTER_OPEN) {
+    while (rc == 0 && is_primitive(p->tok.kind, as_key)) {
+        if (p->tok.kind == LPO_TOK_INTER_OPEN) {
             rc = add_interpolation(p, e);
             continue;
         }
-        if (e->count == 0 && p->tok.type != LPO_IT_ESC)
+        if (e->count == 0 && p->tok.kind != LPO_TOK_ESC)
             first = lone_value(p);
-        if (p->tok.type == LPO_IT_ESC)
+        if (p->tok.kind == LPO_TOK_ESC)
             add_halved(p, e, p->tok.at, p->tok.len);
         else
             add_text(p, e, p->tok.at, p->tok.len);
@@ -217,17 +205,17 @@ static int parse_primitive(struct parsing *p, bool as_key, struct lpo_iexpr **ou
 static int parse_element(struct parsing *p, struct lpo_iexpr **out);
 
 /* element (, element?)* up to a closing sign; what is left out is "". */
-static int parse_sequence(struct parsing *p, enum lpo_itok_type close, struct lpo_iexpr *to)
+static int parse_sequence(struct parsing *p, enum lpo_token_kind close, struct lpo_iexpr *to)
 {
     bool wants_element = true;
 
-    if (p->tok.type == close)
+    if (p->tok.kind == close)
         return 0;
-    while (p->tok.type != close) {
+    while (p->tok.kind != close) {
         struct lpo_iexpr *kid;
         int rc;
 
-        if (p->tok.type == LPO_IT_COMMA) {
+        if (p->tok.kind == LPO_TOK_COMMA) {
             if (wants_element)
                 add_text(p, to, "", 0);
             wants_element = true;
@@ -254,8 +242,8 @@ static int parse_list(struct parsing *p, struct lpo_iexpr **out)
 
     *out = fresh(p, LPO_I_LIST);
     if (rc == 0)
-        rc = parse_sequence(p, LPO_IT_BRACKET_CLOSE, *out);
-    return rc < 0 ? rc : expect(p, LPO_IT_BRACKET_CLOSE, "']'");
+        rc = parse_sequence(p, LPO_TOK_BRACKET_CLOSE, *out);
+    return rc < 0 ? rc : expect(p, LPO_TOK_BRACKET_CLOSE, "']'");
 }
 
 static int parse_dict(struct parsing *p, struct lpo_iexpr **out)
@@ -264,20 +252,20 @@ static int parse_dict(struct parsing *p, struct lpo_iexpr **out)
     int rc = advance(p);
 
     *out = e;
-    if (rc < 0 || p->tok.type == LPO_IT_BRACE_CLOSE)
+    if (rc < 0 || p->tok.kind == LPO_TOK_BRACE_CLOSE)
         return rc < 0 ? rc : advance(p);
     for (;;) {
         rc = parse_primitive(p, true, &key);
         if (rc == 0)
-            rc = expect(p, LPO_IT_COLON, "':'");
+            rc = expect(p, LPO_TOK_COLON, "':'");
         if (rc == 0)
             rc = parse_element(p, &value);
         if (rc < 0)
             return rc;
         add(p, e, key);
         add(p, e, value);
-        if (p->tok.type != LPO_IT_COMMA)
-            return expect(p, LPO_IT_BRACE_CLOSE, "'}'");
+        if (p->tok.kind != LPO_TOK_COMMA)
+            return expect(p, LPO_TOK_BRACE_CLOSE, "'}'");
         rc = advance(p);
         if (rc < 0)
             return rc;
@@ -286,12 +274,12 @@ static int parse_dict(struct parsing *p, struct lpo_iexpr **out)
 
 static int parse_element(struct parsing *p, struct lpo_iexpr **out)
 {
-    switch (p->tok.type) {
-    case LPO_IT_QUOTE_OPEN:
+    switch (p->tok.kind) {
+    case LPO_TOK_QUOTE_OPEN:
         return parse_quoted(p, out);
-    case LPO_IT_BRACKET_OPEN:
+    case LPO_TOK_BRACKET_OPEN:
         return parse_list(p, out);
-    case LPO_IT_BRACE_OPEN:
+    case LPO_TOK_BRACE_OPEN:
         return parse_dict(p, out);
     default:
         return parse_primitive(p, false, out);
@@ -301,9 +289,9 @@ static int parse_element(struct parsing *p, struct lpo_iexpr **out)
 /* A key of a path: an interpolation or a name. */
 static int parse_key(struct parsing *p, struct lpo_iexpr *to)
 {
-    if (p->tok.type == LPO_IT_INTER_OPEN)
+    if (p->tok.kind == LPO_TOK_INTER_OPEN)
         return add_interpolation(p, to);
-    if (p->tok.type != LPO_IT_ID && p->tok.type != LPO_IT_INTER_KEY)
+    if (p->tok.kind != LPO_TOK_ID && p->tok.kind != LPO_TOK_INTER_KEY)
         return unexpected(p, "a key");
     add_text(p, to, p->tok.at, p->tok.len);
     return advance(p);
@@ -321,7 +309,7 @@ static int parse_bracketed(struct parsing *p, struct lpo_iexpr *to)
 
     if (rc == 0)
         rc = parse_key(p, to);
-    if (rc == 0 && p->tok.type != LPO_IT_BRACKET_CLOSE)
+    if (rc == 0 && p->tok.kind != LPO_TOK_BRACKET_CLOSE)
         return unexpected(p, "']'");
     return rc < 0 ? rc : take(p, to);
 }
@@ -332,18 +320,18 @@ static int parse_path(struct parsing *p, struct lpo_iexpr *path, bool *named)
     int rc = 0;
 
     *named = true;
-    while (rc == 0 && p->tok.type == LPO_IT_DOT) {
+    while (rc == 0 && p->tok.kind == LPO_TOK_DOT) {
         *named = false;
         rc = take(p, path);
     }
     for (bool first = true; rc == 0; first = false) {
-        if (p->tok.type == LPO_IT_BRACKET_OPEN) {
+        if (p->tok.kind == LPO_TOK_BRACKET_OPEN) {
             *named = false;
             rc = parse_bracketed(p, path);
-        } else if (first || p->tok.type == LPO_IT_DOT) {
+        } else if (first || p->tok.kind == LPO_TOK_DOT) {
             if (!first)
                 rc = take(p, path);
-            if (p->tok.type == LPO_IT_INTER_KEY)
+            if (p->tok.kind == LPO_TOK_INTER_KEY)
                 *named = false;
             if (rc == 0)
                 rc = parse_key(p, path);
@@ -366,13 +354,13 @@ static int parse_interpolation(struct parsing *p, struct lpo_iexpr **out)
         rc = parse_path(p, path, &named);
     if (rc < 0)
         return rc;
-    if (p->tok.type == LPO_IT_COLON && named) {
+    if (p->tok.kind == LPO_TOK_COLON && named) {
         e->kind = LPO_I_RESOLVER;
         e->name = path;
         rc = advance(p);
         if (rc == 0)
-            rc = parse_sequence(p, LPO_IT_BRACE_CLOSE, e);
-    } else if (p->tok.type == LPO_IT_INTER_CLOSE) {
+            rc = parse_sequence(p, LPO_TOK_BRACE_CLOSE, e);
+    } else if (p->tok.kind == LPO_TOK_INTER_CLOSE) {
         e->kids = path->kids;
         e->count = path->count;
     } else {
@@ -383,10 +371,9 @@ static int parse_interpolation(struct parsing *p, struct lpo_iexpr **out)
 }
 
 static void start(struct parsing *p, struct lpo_arena *a, const char *text, size_t len,
-                  enum lpo_imode mode, struct lpo_err *err)
+                  enum lpo_token_mode mode, struct lpo_err *err)
 {
-    *p = (struct parsing){ .arena = a, .err = err };
-    lpo_interp_lex_init(&p->lexer, text, len, mode);
+    *p = (struct parsing){ .arena = a, .lexer = lpo_hydra_lexer(text, len, mode), .err = err };
 }
 
 int lpo_interp_parse(struct lpo_arena *a, const char *text, size_t len, struct lpo_iexpr **out,
@@ -395,12 +382,12 @@ int lpo_interp_parse(struct lpo_arena *a, const char *text, size_t len, struct l
     struct parsing p;
     int rc;
 
-    start(&p, a, text, len, LPO_IM_TEXT, err);
+    start(&p, a, text, len, LPO_MODE_TEXT, err);
     rc = advance(&p);
     *out = fresh(&p, LPO_I_TEXT);
     if (rc == 0)
         rc = parse_text(&p, *out);
-    return rc < 0 ? rc : expect(&p, LPO_IT_EOF, "the end");
+    return rc < 0 ? rc : expect(&p, LPO_TOK_END, "the end");
 }
 
 int lpo_interp_parse_element(struct lpo_arena *a, const char *text, size_t len,
@@ -409,9 +396,9 @@ int lpo_interp_parse_element(struct lpo_arena *a, const char *text, size_t len,
     struct parsing p;
     int rc;
 
-    start(&p, a, text, len, LPO_IM_VALUE, err);
+    start(&p, a, text, len, LPO_MODE_VALUE, err);
     rc = advance(&p);
     if (rc == 0)
         rc = parse_element(&p, out);
-    return rc < 0 ? rc : expect(&p, LPO_IT_EOF, "the end");
+    return rc < 0 ? rc : expect(&p, LPO_TOK_END, "the end");
 }

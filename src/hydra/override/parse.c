@@ -13,7 +13,7 @@
 struct lpo_token lpo_override_look(struct lpo_ov_parser *p, unsigned n)
 {
     while (p->nahead <= n)
-        p->ahead[p->nahead++] = lpo_override_lexer_next(&p->lexer);
+        p->ahead[p->nahead++] = lpo_hydra_lexer_next(&p->lexer);
     return p->ahead[n];
 }
 
@@ -46,18 +46,19 @@ static size_t column_of(struct lpo_ov_parser *p, const char *at)
 static int bad_character(struct lpo_ov_parser *p, struct lpo_token t)
 {
     size_t room = strlen(t.at), n = lpo_str_utf8_len(t.at, room);
+    bool in_value = p->lexer.modes[0] == LPO_MODE_AFTER;
 
     p->ov->fault = LPO_FAULT_LEXER;
     p->ov->column = column_of(p, t.at);
-    if (p->lexer.in_value && (*t.at == '\'' || *t.at == '"'))
+    if (in_value && (*t.at == '\'' || *t.at == '"'))
         return lpo_fail(p->err, LPO_E_CONFIG,
                         "column %zu: the quote %c is never closed; escape it inside quotes of the "
                         "other kind, or close it",
                         p->ov->column + 1, *t.at);
     return lpo_fail(p->err, LPO_E_CONFIG, "column %zu: '%.*s' is not allowed here%s",
                     p->ov->column + 1, (int)(n ? n : 1), t.at,
-                    p->lexer.in_value ? "; put the value in quotes: key='…'"
-                                      : "; a key is made of letters, digits, '_', '-', '.', '/'");
+                    in_value ? "; put the value in quotes: key='…'"
+                             : "; a key is made of letters, digits, '_', '-', '.', '/'");
 }
 
 static struct lpo_token first_bad(struct lpo_ov_parser *p, unsigned n, enum lpo_ov_peek peek)
@@ -67,7 +68,7 @@ static struct lpo_token first_bad(struct lpo_ov_parser *p, unsigned n, enum lpo_
     if (peek == LPO_OV_PEEK_ONE && t.kind != LPO_TOK_BAD)
         return lpo_override_look(p, n + 1);
     while (peek == LPO_OV_PEEK_ALL && t.kind != LPO_TOK_BAD && t.kind != LPO_TOK_END)
-        t = n < 1 ? lpo_override_look(p, ++n) : lpo_override_lexer_next(&p->lexer);
+        t = n < 1 ? lpo_override_look(p, ++n) : lpo_hydra_lexer_next(&p->lexer);
     return t;
 }
 
@@ -95,7 +96,7 @@ int lpo_override_refuse(struct lpo_ov_parser *p, enum lpo_ov_peek peek, const ch
 int lpo_override_expect(struct lpo_ov_parser *p, enum lpo_token_kind kind)
 {
     if (lpo_override_next(p) != kind)
-        return lpo_override_refuse(p, LPO_OV_PEEK_ONE, lpo_override_token_name(kind));
+        return lpo_override_refuse(p, LPO_OV_PEEK_ONE, lpo_hydra_token_name(kind));
     lpo_override_take(p);
     return 0;
 }
@@ -217,7 +218,7 @@ int lpo_override_parse(struct lpo_arena *a, const char *text, struct lpo_overrid
     size_t len = strlen(text);
     *out = (struct lpo_override){ .text = lpo_arena_strndup(a, text, len), .key = "" };
     struct lpo_ov_parser p = {
-        .arena = a, .lexer = lpo_override_lexer(out->text, len), .ov = out, .err = err
+        .arena = a, .lexer = lpo_hydra_lexer(out->text, len, LPO_MODE_KEY), .ov = out, .err = err
     };
     int rc;
 

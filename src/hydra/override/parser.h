@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "hydra/override/lexer.h"
+#include "hydra/tokens.h"
 
 struct lpo_arena;
 struct lpo_err;
@@ -16,7 +16,7 @@ struct lpo_override;
  * Hydra evaluates nothing before all of the text is read. */
 struct lpo_ov_parser {
     struct lpo_arena *arena;
-    struct lpo_override_lexer lexer;
+    struct lpo_lexer lexer;
     struct lpo_token ahead[2];
     unsigned nahead;
     bool first; /* inside the first element of the value */

@@ -68,35 +68,6 @@ static void add_token(struct lpo_str *s, struct lpo_token t)
         lpo_str_addc(s, t.at[i]);
 }
 
-static struct lpo_node *number(struct lpo_arena *a, struct lpo_token t)
-{
-    LPO_STR s = { 0 };
-
-    for (size_t i = 0; i < t.len; i++)
-        if (t.at[i] != '_' && !(i == 0 && t.at[i] == '+'))
-            lpo_str_addc(&s, t.at[i]);
-    if (t.kind == LPO_TOK_INT)
-        return lpo_node_bigint(a, s.at, s.len);
-    return lpo_node_float(a, strtod(lpo_str_text(&s), NULL));
-}
-
-static struct lpo_node *single(struct lpo_arena *a, struct lpo_token t)
-{
-    switch (t.kind) {
-    case LPO_TOK_QUOTED:
-        return unquote(a, t);
-    case LPO_TOK_INT:
-    case LPO_TOK_FLOAT:
-        return number(a, t);
-    case LPO_TOK_NULL:
-        return lpo_node_null(a);
-    case LPO_TOK_BOOL:
-        return lpo_node_bool(a, t.len == strlen("true"));
-    default:
-        return NULL;
-    }
-}
-
 /* Tokens side by side: one keeps its type, several are a string. Blanks at both ends are dropped;
  * NULL when nothing is left. */
 static struct lpo_node *word_of(struct lpo_arena *a, const struct lpo_token *tokens, size_t count)
@@ -110,7 +81,10 @@ static struct lpo_node *word_of(struct lpo_arena *a, const struct lpo_token *tok
     if (!count)
         return NULL;
 
-    struct lpo_node *node = count == 1 ? single(a, tokens[0]) : NULL;
+    struct lpo_node *node = count != 1 ? NULL
+                            : tokens[0].kind == LPO_TOK_QUOTED
+                                ? unquote(a, tokens[0])
+                                : lpo_hydra_token_value(a, tokens[0]);
     if (node)
         return node;
     LPO_STR s = { 0 };

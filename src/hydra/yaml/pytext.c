@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "hydra/node.h"
+#include "util/regex.h"
 #include "util/str.h"
 
 /* The fewest digits d1d2…dn (no point) and exponent so that 0.d1…dn × 10^exp reads back as d. */
@@ -204,66 +204,21 @@ const char *lpo_yaml_py_type(const struct lpo_node *n)
     return names[n->kind];
 }
 
-static void trim(const char **text, size_t *len)
-{
-    while (*len && isspace((unsigned char)**text))
-        (*text)++, (*len)--;
-    while (*len && isspace((unsigned char)(*text)[*len - 1]))
-        (*len)--;
-}
-
-/* Digits with single underscores between them; returns how many bytes, 0 when there are none. */
-static size_t digits(const char *p, size_t len)
-{
-    size_t i = 0;
-
-    while (i < len) {
-        if (isdigit((unsigned char)p[i]))
-            i++;
-        else if (p[i] == '_' && i && i + 1 < len && p[i - 1] != '_' &&
-                 isdigit((unsigned char)p[i + 1]))
-            i++;
-        else
-            break;
-    }
-    return i;
-}
+#define BLANKS "[ \\t-\\r]*+"
+#define DIGITS "[0-9](?:_?[0-9])*+"
 
 bool lpo_yaml_py_is_int(const char *text, size_t len)
 {
-    trim(&text, &len);
-    if (len && (*text == '+' || *text == '-'))
-        text++, len--;
-    return len && digits(text, len) == len;
+    static struct lpo_regex an_int = LPO_REGEX(BLANKS "[+-]?" DIGITS BLANKS "\\z");
+
+    return lpo_regex_is(&an_int, text, len);
 }
 
 bool lpo_yaml_py_is_float(const char *text, size_t len)
 {
-    static const char *const words[] = { "inf", "infinity", "nan" };
-    size_t whole, part = 0, exponent;
+    static struct lpo_regex a_float =
+        LPO_REGEX(BLANKS "[+-]?(?:(?i:infinity|inf|nan)|(?:" DIGITS "(?:\\.(?:" DIGITS
+                         ")?)?|\\." DIGITS ")(?:[eE][+-]?" DIGITS ")?)" BLANKS "\\z");
 
-    trim(&text, &len);
-    if (len && (*text == '+' || *text == '-'))
-        text++, len--;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (len == strlen(words[i]) && strncasecmp(text, words[i], len) == 0)
-            return true;
-    whole = digits(text, len);
-    text += whole, len -= whole;
-    if (len && *text == '.') {
-        text++, len--;
-        part = digits(text, len);
-        text += part, len -= part;
-    }
-    if (whole + part == 0)
-        return false;
-    if (len == 0)
-        return true;
-    if (*text != 'e' && *text != 'E')
-        return false;
-    text++, len--;
-    if (len && (*text == '+' || *text == '-'))
-        text++, len--;
-    exponent = digits(text, len);
-    return exponent && exponent == len;
+    return lpo_regex_is(&a_float, text, len);
 }
