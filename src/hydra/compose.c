@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hydra/apply.h"
 #include "hydra/defaults/choices.h"
 #include "hydra/defaults/repo.h"
 #include "hydra/hydra_node.h"
@@ -265,7 +264,7 @@ static int apply_overrides(struct lpo_composed *c, struct lpo_node *root,
         int rc = below_null_params(root, ov, err);
 
         if (rc == 0)
-            rc = lpo_apply(&scope, root, ov, err);
+            rc = lpo_merge_override(&scope, root, ov, err);
         if (rc < 0)
             return rc;
         hydra = lpo_node_get(root, "hydra");

@@ -25,3 +25,8 @@ void lpo_merge_missing(struct lpo_arena *a, struct lpo_node *into, const struct 
  * `force`, what is missing on the way is made; without, a new key is LPO_E_NOTFOUND. */
 int lpo_merge_update(struct lpo_interp_scope *s, struct lpo_node *root, const char *path,
                      const struct lpo_node *value, bool force, struct lpo_err *err);
+
+/* An override of a single value: key=1, +key=1, ++key=1, ~key. */
+struct lpo_override;
+int lpo_merge_override(struct lpo_interp_scope *s, struct lpo_node *root, const struct lpo_override *ov,
+              struct lpo_err *err);

@@ -53,7 +53,7 @@ struct lpo_node {
         struct {
             struct lpo_pair *pairs; /* map */
             size_t npairs, pairs_cap;
-            struct lpo_node_index *index; /* large maps only: node_index.h */
+            struct lpo_node_index *index; /* large maps only: node.c */
         };
     };
 };

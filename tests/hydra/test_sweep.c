@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From sweeps to jobs: order, places, texts. */
 #include "hydra/compose.h"
-#include "hydra/override/glob.h"
 #include "unit.h"
 #include "util/arena.h"
 #include "util/err.h"

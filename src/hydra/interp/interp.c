@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/interp/eval.h"
-#include "hydra/interp/parse.h"
+#include "hydra/interp/private.h"
 #include "hydra/node.h"
 #include "hydra/yaml/pytext.h"
 #include "util/arena.h"

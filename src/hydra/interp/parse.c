@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hydra/interp/parse.h"
+#include "hydra/interp/private.h"
 
 #include <stdbool.h>
 #include <string.h>

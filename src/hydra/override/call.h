@@ -43,9 +43,6 @@ int lpo_override_call(struct lpo_arena *a, const char *name, size_t len,
                       const struct lpo_ov_arg *args, size_t count, struct lpo_override_value *out,
                       struct lpo_err *err);
 
-/* cast.c */
-lpo_ov_fn lpo_override_cast_int, lpo_override_cast_float, lpo_override_cast_str,
-    lpo_override_cast_bool;
 /* sort.c */
 lpo_ov_fn lpo_override_sort, lpo_override_shuffle;
 

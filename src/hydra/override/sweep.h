@@ -55,3 +55,17 @@ struct lpo_override_sweep_jobs {
 int lpo_override_sweep_jobs(struct lpo_arena *a, const struct lpo_override *overrides, size_t count,
                             const struct lpo_node *params, const struct lpo_sweep_options *from,
                             struct lpo_override_sweep_jobs *out, struct lpo_err *err);
+
+/* Why a range gives no numbers; type is the name of the Python error Hydra ends with, and NULL
+ * where Hydra would never end. */
+struct lpo_range_fault {
+    const char *type, *message;
+};
+
+/* Integers while all three are; else floats, stepped in decimals. Returns 0, or -1 with *fault. */
+int lpo_override_range_values(struct lpo_arena *a, const struct lpo_sweep *range,
+                              struct lpo_node **out, struct lpo_range_fault *fault);
+
+/* As Python's fnmatch: * ? [a-z] [!a-z]. Characters are code points. A '[' without its ']' matches
+ * itself. */
+bool lpo_override_glob_match(const char *pattern, const char *name);

@@ -4,7 +4,6 @@
 
 #include "hydra/node.h"
 #include "hydra/override/override.h"
-#include "hydra/override/range.h"
 #include "hydra/override/sweep.h"
 #include "hydra/yaml/pytext.h"
 #include "util/arena.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hydra/interp/parse.h - the grammar of ${…}, read into an expression.
+/* hydra/interp/private.h - between the files of this folder: expressions, read and evaluated.
  *
  *     ${a.b[0]}   ${..up}   ${oc.env:HOME,none}   text ${a} text   \${not one}
  *
@@ -7,11 +7,7 @@
  * column. Escapes are resolved while parsing, so evaluation only ever joins texts. */
 #pragma once
 
-#include <stddef.h>
-
-struct lpo_arena;
-struct lpo_err;
-struct lpo_node;
+#include "hydra/interp/interp.h"
 
 enum lpo_iexpr_kind {
     LPO_I_TEXT,     /* kids joined; a lone interpolation keeps its type */
@@ -39,3 +35,14 @@ int lpo_interp_parse(struct lpo_arena *a, const char *text, size_t len, struct l
 /* One element, as oc.decode takes it: a number, a word, [a, b], {k: v}. */
 int lpo_interp_parse_element(struct lpo_arena *a, const char *text, size_t len,
                              struct lpo_iexpr **out, struct lpo_err *err);
+
+/* The value of an expression in container `parent`, as the value of `self`. */
+int lpo_interp_eval(struct lpo_interp_scope *s, const struct lpo_iexpr *e,
+                    const struct lpo_spot *parent, const struct lpo_spot *self,
+                    struct lpo_found *out, struct lpo_err *err);
+
+/* interp.c: counts one step and the bytes that it made; LPO_E_LIMIT when they are too many. */
+int lpo_interp_charge(struct lpo_interp_scope *s, uint64_t bytes, struct lpo_err *err);
+/* interp.c: what ${path} refers to. */
+int lpo_interp_node_at(struct lpo_interp_scope *s, const struct lpo_spot *from, const char *path,
+                       struct lpo_found *out, struct lpo_err *err);
