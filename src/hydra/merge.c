@@ -347,8 +347,8 @@ static int apply_add(struct lpo_interp_scope *s, struct lpo_node *root,
     return apply_set(s, root, ov, true, err);
 }
 
-int lpo_merge_override(struct lpo_interp_scope *s, struct lpo_node *root, const struct lpo_override *ov,
-              struct lpo_err *err)
+int lpo_merge_override(struct lpo_interp_scope *s, struct lpo_node *root,
+                       const struct lpo_override *ov, struct lpo_err *err)
 {
     if (ov->package)
         return lpo_fail(err, LPO_E_CONFIG,

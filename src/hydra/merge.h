@@ -28,5 +28,5 @@ int lpo_merge_update(struct lpo_interp_scope *s, struct lpo_node *root, const ch
 
 /* An override of a single value: key=1, +key=1, ++key=1, ~key. */
 struct lpo_override;
-int lpo_merge_override(struct lpo_interp_scope *s, struct lpo_node *root, const struct lpo_override *ov,
-              struct lpo_err *err);
+int lpo_merge_override(struct lpo_interp_scope *s, struct lpo_node *root,
+                       const struct lpo_override *ov, struct lpo_err *err);
