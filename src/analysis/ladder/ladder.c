@@ -276,6 +276,9 @@ static int vagueness(const struct greedy *g, uint32_t i)
     case LPO_RUNG_LAUNCH:
     case LPO_RUNG_FUSE:
         return 5;
+    case LPO_RUNG_BUBBLES: /* of all ranks, before one of them where that costs less than half */
+    case LPO_RUNG_RANKS_UNEVEN:
+        return 4;
     case LPO_RUNG_BLOCKED:
     case LPO_RUNG_COPIES:
         return 1;

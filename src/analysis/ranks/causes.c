@@ -15,8 +15,9 @@ enum {
     ONE_PERCENT = 100,
     MOST_TRIED = 12, /* causes that the job is run again for */
     LONGER_PART = 5, /* a stretch counts as longer where it is by that part of the longest excess */
-    BEHIND_NS = 5000, /* closer than that, a collective begins because the one before it ended */
-    FEW_STRETCHES = 5 /* with fewer, one of them is no pause */
+    BEHIND_NS = 5000,  /* closer than that, a collective begins because the one before it ended */
+    FEW_STRETCHES = 5, /* with fewer, one of them is no pause */
+    FEW_RANKS = 4,     /* that do the same: with fewer, how much they differ anyway is not known */
 };
 
 struct work {
@@ -61,18 +62,41 @@ static int64_t lower_median(int64_t *values, size_t count)
     return values[(count - 1) / 2];
 }
 
+/* Ranks always differ by a little: `room` has the values, whose median is `usual`. */
+static int64_t beyond_noise(int64_t *room, size_t count, int64_t usual)
+{
+    for (size_t i = 0; i < count; i++)
+        room[i] = llabs(room[i] - usual);
+    return count < FEW_RANKS ? 0 : 4 * lower_median(room, count);
+}
+
+/* Between messages of a pipeline one stage goes forward where another goes back: what they compute
+ * is not the same. */
+static bool are_messages(const struct ranks_lives *l, const struct place *at)
+{
+    const struct ranks_stop *s = &l->all.at[at->life].stops.at[at->stop];
+
+    return !l->families->at[s->family].together;
+}
+
 static void compare(struct ranks_lives *l, const struct place *at, size_t count, int64_t *room)
 {
-    for (int part = 0; part < RANKS_PARTS; part++) {
-        int64_t usual;
+    bool messages = are_messages(l, at);
+
+    for (int part = messages ? RANKS_IDLE : 0; part < RANKS_PARTS; part++) {
+        int64_t usual, noise;
 
         for (size_t i = 0; i < count; i++)
             room[i] = l->all.at[at[i].life].stops.at[at[i].stop].parts[part];
         usual = lower_median(room, count);
+        noise = beyond_noise(room, count, usual);
         for (size_t i = 0; i < count; i++) {
             struct ranks_stop *s = &l->all.at[at[i].life].stops.at[at[i].stop];
+            int64_t whole = s->parts[RANKS_COMPUTE] + s->parts[RANKS_COPY] + s->parts[RANKS_IDLE];
 
+            s->compared = !messages;
             s->more[part] = s->parts[part] - usual;
+            s->odd |= s->more[part] > noise && s->more[part] * 10 > whole;
         }
     }
 }
@@ -98,6 +122,125 @@ static void compare_all(struct ranks_lives *l)
     }
     lpo_vec_free(&places);
     free(room);
+}
+
+/* --- kernels, where no other rank does the same --- */
+
+/* A kernel of one shape: on each life its time and count. */
+struct kernel_means {
+    int64_t *ns;
+    uint32_t *count;
+    int64_t usual_ns; /* of one; -1: not known */
+};
+
+struct kernels {
+    struct lpo_map_pair rows; /* by name and shape */
+    LPO_VEC(struct kernel_means) all;
+    uint32_t *life_of; /* per device */
+};
+
+static bool is_counted(const struct work *w, const struct kernels *k, const struct lpo_gpu_op *op)
+{
+    return op->kind == LPO_KERNEL && k->life_of[op->device] != LPO_NONE &&
+           !lpo_wall_communicates(w->tree, op->name);
+}
+
+static uint32_t *find_life_of(const struct work *w)
+{
+    uint32_t *life_of = lpo_xcalloc(w->t->devices.len + 1, sizeof *life_of);
+
+    for (size_t i = 0; i < w->t->devices.len; i++)
+        life_of[i] = LPO_NONE;
+    for (uint32_t i = 0; i < w->l->all.len; i++)
+        life_of[w->l->all.at[i].device] = i;
+    return life_of;
+}
+
+static void find_kernels(const struct work *w, struct kernels *k)
+{
+    size_t lives = w->l->all.len;
+    int64_t *room = lpo_xcalloc(lives + 1, sizeof *room);
+
+    k->life_of = find_life_of(w);
+    for (size_t i = 0; i < w->t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &w->t->gpu_ops.at[i];
+        struct kernel_means *m;
+        bool fresh;
+        uint32_t row;
+
+        if (!is_counted(w, k, op))
+            continue;
+        row = lpo_map_pair_put(&k->rows, op->name, op->shape, &fresh);
+        if (fresh)
+            lpo_vec_push(&k->all,
+                         (struct kernel_means){ lpo_xcalloc(lives, sizeof(int64_t)),
+                                                lpo_xcalloc(lives, sizeof(uint32_t)), -1 });
+        m = &k->all.at[row];
+        m->ns[k->life_of[op->device]] += lpo_trace_gpu_op_ns(op);
+        m->count[k->life_of[op->device]]++;
+    }
+    for (size_t i = 0; i < k->all.len; i++) {
+        size_t n = 0;
+
+        for (size_t r = 0; r < lives; r++)
+            if (k->all.at[i].count[r])
+                room[n++] = k->all.at[i].ns[r] / k->all.at[i].count[r];
+        k->all.at[i].usual_ns = n >= FEW_RANKS ? lower_median(room, n) : -1;
+    }
+    free(room);
+}
+
+static void free_kernels(struct kernels *k)
+{
+    for (size_t i = 0; i < k->all.len; i++) {
+        free(k->all.at[i].ns);
+        free(k->all.at[i].count);
+    }
+    lpo_vec_free(&k->all);
+    lpo_map_pair_free(&k->rows);
+    free(k->life_of);
+}
+
+/* The stages of a pipeline compute the same, and no two of them stand between the same two. */
+static void compare_kernels(const struct work *w, struct ranks_lives *l)
+{
+    struct lpo_wall_order order = lpo_wall_order_find(w->t);
+    struct kernels k = { 0 };
+    uint32_t before = LPO_NONE;
+    size_t stop = 0;
+
+    find_kernels(w, &k);
+    for (size_t i = 0; i < order.count; i++) {
+        const struct lpo_gpu_op *op = &w->t->gpu_ops.at[order.rows[i]];
+        uint32_t at = k.life_of[op->device], row;
+        struct ranks_life *life;
+        int64_t ns;
+
+        if (!is_counted(w, &k, op))
+            continue;
+        stop = at == before ? stop : 0;
+        before = at;
+        life = &l->all.at[at];
+        ns = lpo_ranks_common_ns(&w->r->rows.at[life->row], op->start_ns);
+        while (stop < life->stops.len && life->stops.at[stop].start_ns <= ns)
+            stop++;
+        row = lpo_map_pair_find(&k.rows, op->name, op->shape);
+        if (stop < life->stops.len && !life->stops.at[stop].compared && k.all.at[row].usual_ns >= 0)
+            life->stops.at[stop].more[RANKS_COMPUTE] +=
+                lpo_trace_gpu_op_ns(op) - k.all.at[row].usual_ns;
+    }
+    free_kernels(&k);
+    lpo_wall_order_free(&order);
+}
+
+static bool any_alone(const struct ranks_lives *l)
+{
+    for (size_t i = 0; i < l->all.len; i++)
+        for (size_t k = 0; k < l->all.at[i].stops.len; k++)
+            if (!l->all.at[i].stops.at[k].compared &&
+                l->all.at[i].stops.at[k].parts[RANKS_COMPUTE] > 0)
+                return true;
+    return false;
 }
 
 static int64_t more_of(const struct ranks_life *life, int part)
@@ -341,14 +484,10 @@ static int by_name(const void *x, const void *y)
 /* Time of each kernel that computes, by rank. */
 static name_sums sum_kernels(const struct work *w)
 {
-    uint32_t *life_of = lpo_xcalloc(w->t->devices.len + 1, sizeof *life_of);
+    uint32_t *life_of = find_life_of(w);
     struct lpo_map_pair rows = { 0 };
     name_sums out = { 0 };
 
-    for (size_t i = 0; i < w->t->devices.len; i++)
-        life_of[i] = LPO_NONE;
-    for (uint32_t i = 0; i < w->l->all.len; i++)
-        life_of[w->l->all.at[i].device] = i;
     for (size_t i = 0; i < w->t->gpu_ops.len; i++) {
         const struct lpo_gpu_op *op = &w->t->gpu_ops.at[i];
         bool fresh;
@@ -577,8 +716,9 @@ static void try_all(struct work *w)
     struct candidate uneven = { .cause = plain(LPO_RANK_CAUSE_UNEVEN),
                                 .change = { .life = RANKS_ALL_LIVES,
                                             .parts = 1u << RANKS_COMPUTE | 1u << RANKS_IDLE,
-                                            .only_stop = LPO_NONE } };
-    int64_t most = 0;
+                                            .only_stop = LPO_NONE,
+                                            .only_odd = true } };
+    int64_t most = 0, odd, all_of_it;
 
     for (uint32_t i = 0; i < w->l->all.len; i++) {
         add_rank(w, i, RANKS_COMPUTE, &all);
@@ -593,8 +733,12 @@ static void try_all(struct work *w)
         try_cause(w, &all.at[i], &sums);
     for (size_t i = 0; i < w->out->rows.len; i++)
         most = w->out->rows.at[i].saving_ns > most ? w->out->rows.at[i].saving_ns : most;
-    uneven.bound_ns = lpo_ranks_lives_run(w->l, &uneven.change, NULL);
-    if (uneven.bound_ns >= 0 && w->wall_ns - uneven.bound_ns > 2 * most)
+    odd = lpo_ranks_lives_run(w->l, &uneven.change, NULL);
+    uneven.change.only_odd = false;
+    all_of_it = lpo_ranks_lives_run(w->l, &uneven.change, NULL);
+    /* most of it by stretches that stand out: the rest is how much ranks differ anyway */
+    if (odd >= 0 && all_of_it >= 0 && w->wall_ns - all_of_it > 2 * most &&
+        w->wall_ns - odd > (w->wall_ns - all_of_it) / 2)
         try_cause(w, &uneven, &sums);
     if (w->out->rows.len)
         qsort(w->out->rows.at, w->out->rows.len, sizeof *w->out->rows.at, most_first);
@@ -618,6 +762,8 @@ struct lpo_ranks_causes *lpo_ranks_causes_create(const struct lpo_region_tree *t
     lpo_ranks_lives_find(tree, steps, r, l);
     if (l->all.len > 1) {
         compare_all(l);
+        if (any_alone(l))
+            compare_kernels(&w, l);
         find_observer(&w);
         w.usual = times_of(&w, w.usual.life);
         w.wall_ns = lpo_ranks_lives_run(l, &none, &w.usual);

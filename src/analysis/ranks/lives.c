@@ -253,11 +253,10 @@ static void meet(struct ranks_lives *l)
     free(last);
 }
 
-/* Ranks that do the same before a collective: it is of the same kind and size and the same in its
- * order, and so is the one before it. */
+/* Of two numbers in their order. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
-    a = (a ^ b) * UINT64_C(0x9E3779B97F4A7C15);
+    a = (a * 31 + b + 1) * UINT64_C(0x9E3779B97F4A7C15);
     return a ^ (a >> 29);
 }
 
@@ -274,6 +273,8 @@ static uint64_t kind_of(const struct build *b, const struct ranks_stop *s)
     return f->together || !said ? h : mix(h, said->kind);
 }
 
+/* Ranks that do the same before a collective: it is of the same kind and size and the same in its
+ * order, and so is the one before it. */
 static void find_same(struct build *b)
 {
     for (size_t i = 0; i < b->out->all.len; i++) {

@@ -26,14 +26,17 @@ struct ranks_stop {
     int64_t start_ns, end_ns;
     int64_t at_ns;              /* the position at which it is posted */
     int64_t parts[RANKS_PARTS]; /* of the stretch before it */
-    int64_t more[RANKS_PARTS]; /* than the median of the ranks that do the same; 0: no other does */
-    int64_t wait_ns, send_ns;  /* until the last rank came; from then on */
-    uint64_t same;             /* equal on ranks that do the same before it; 0: nobody else does */
-    uint32_t op;               /* row of gpu_ops */
-    uint32_t meeting;          /* LPO_NONE: no other rank is known to take part */
+    int64_t more[RANKS_PARTS];  /* than the median of the ranks that do the same, else of the
+                                 * kernels in it */
+    int64_t wait_ns, send_ns;   /* until the last rank came; from then on */
+    uint64_t same;              /* equal on ranks that do the same before it; 0: nobody else does */
+    uint32_t op;                /* row of gpu_ops */
+    uint32_t meeting;           /* LPO_NONE: no other rank is known to take part */
     uint32_t family;
     uint16_t line; /* the stream, as the life numbers them */
     bool alone;    /* it ended before the last one came */
+    bool compared; /* other ranks do the same before it */
+    bool odd;      /* one of `more` is more than the ranks differ by anyway */
 };
 
 /* Position and moment at which the device waited until this collective had ended. */
@@ -69,9 +72,10 @@ void lpo_ranks_lives_free(struct ranks_lives *l);
 
 /* What is changed. */
 struct ranks_change {
-    uint32_t life;       /* LPO_NONE: none; UINT32_MAX - 1: all */
-    unsigned parts;      /* bits: those that become the median of the others */
-    uint32_t only_stop;  /* LPO_NONE: all of its stretches */
+    uint32_t life;      /* LPO_NONE: none; UINT32_MAX - 1: all */
+    unsigned parts;     /* bits: those that become the median of the others */
+    uint32_t only_stop; /* LPO_NONE: all of its stretches */
+    bool only_odd;
     uint64_t link;       /* of this group of ranks … ; 0: none */
     const double *rates; /* … per family: sending takes that part of the time */
     bool free_sends;     /* whoever receives does not wait for the sender */

@@ -35,7 +35,8 @@ static int64_t shorter(const struct rerun *r, size_t life, size_t stop)
     int64_t ns = 0;
 
     if ((c->life != life && c->life != RANKS_ALL_LIVES) ||
-        (c->only_stop != LPO_NONE && c->only_stop != stop))
+        (c->only_stop != LPO_NONE && c->only_stop != stop) ||
+        (c->only_odd && !r->l->all.at[life].stops.at[stop].odd))
         return 0;
     for (int i = 0; i < RANKS_PARTS; i++)
         if (c->parts & 1u << i)
