@@ -47,6 +47,8 @@ def main():
         return
     with open(sys.argv[1], encoding="utf-8") as f:
         text = f.read()
+    if text.startswith("<!-- lpo diff -->\n"):  # of -f github; MARK may be another one
+        text = text.split("\n", 1)[1]
     if len(text) > MOST:
         text = text[:text.rfind("\n", 0, MOST)] + "\n\nThe rest is in the artifacts of this run.\n"
     repository = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}"

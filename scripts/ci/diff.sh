@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The comparison of action.yml. BEFORE (or BASELINE) and AFTER are paths, one a line; FAIL_OVER, ARGUMENTS, LPO, OUT.
-# Leaves diff.md, diff.json and checks.xml in $OUT, the text in $GITHUB_STEP_SUMMARY and `code` and `regression` in
+# Leaves diff.md, comment.md, diff.json and checks.xml in $OUT, the text in $GITHUB_STEP_SUMMARY and `code` and `regression` in
 # $GITHUB_OUTPUT; exits 0, so that the comment is made, too, where there is a regression.
 set -uo pipefail
 out=${OUT:-lpo-diff}
@@ -11,9 +11,9 @@ mapfile -t after < <(sed '/^[[:space:]]*$/d' <<<"${AFTER:-}")
 read -ra words <<<"${ARGUMENTS:-}"
 [ -z "${FAIL_OVER:-}" ] || words+=(--fail-over "$FAIL_OVER")
 if [ -n "${BASELINE:-}" ]; then sides=(--baseline "$BASELINE" "${after[@]}"); else sides=("${before[@]}" -- "${after[@]}"); fi
-"${LPO:-lpo}" diff "${words[@]}" -o "$out/diff.md" -o "$out/diff.json" -o "$out/checks.xml" "${sides[@]}"
+"${LPO:-lpo}" diff "${words[@]}" -o "$out/diff.md" -o "$out/comment.md" -o "$out/diff.json" -o "$out/checks.xml" "${sides[@]}"
 code=$?
-[ -z "${GITHUB_STEP_SUMMARY:-}" ] || [ ! -f "$out/diff.md" ] || cat "$out/diff.md" >>"$GITHUB_STEP_SUMMARY"
+[ -z "${GITHUB_STEP_SUMMARY:-}" ] || [ ! -f "$out/comment.md" ] || cat "$out/comment.md" >>"$GITHUB_STEP_SUMMARY"
 regression=false
 [ $code -ne 4 ] || regression=true
 printf 'code=%d\nregression=%s\n' $code $regression >>"${GITHUB_OUTPUT:-/dev/stdout}"

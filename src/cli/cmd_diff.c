@@ -29,9 +29,10 @@ enum {
 };
 
 static const struct lpo_option options[] = {
-    LPO_OUTPUT_OPTIONS("text, md, csv, junit or json"),
+    LPO_OUTPUT_OPTIONS("text, md, csv, junit, github (a comment on a pull request) or json"),
     { "output", 'o', LPO_OPT_LIST, "FILE",
-      "also write FILE, by its ending: .md, .html, .json, .csv, .txt, .xml (JUnit); repeatable" },
+      "also write FILE, by its ending: .md, comment.md (GitHub), .html, .json, .csv, .txt, .xml "
+      "(JUnit); repeatable" },
     { "fail-over", 0, LPO_OPT_TEXT, "P%",
       "exit 4 when the wall time of a step, or the GPU time of its kernels, grew by more than P %, "
       "beyond chance; 2 when A and B cannot be compared" },
@@ -139,8 +140,9 @@ static int find_writers(struct lpo_app *app, struct request *r, struct lpo_err *
 {
     static const struct {
         const char *ending, *writer;
-    } endings[] = { { ".md", "md" },   { ".html", "html" }, { ".json", "json" },
-                    { ".csv", "csv" }, { ".txt", "text" },  { ".xml", "junit" } };
+    } endings[] = { { ".md", "md" },           { ".html", "html" }, { ".json", "json" },
+                    { ".csv", "csv" },         { ".txt", "text" },  { ".xml", "junit" },
+                    { "comment.md", "github" } }; /* the last that fits */
     const char *const *names = lpo_cli_args_list(r->args, "output");
     size_t n = 0;
 

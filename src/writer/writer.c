@@ -14,8 +14,8 @@
 
 /* The order of --format in messages. */
 static const struct lpo_writer *const writers[] = {
-    &lpo_writer_text, &lpo_writer_md,       &lpo_writer_json, &lpo_writer_html,
-    &lpo_writer_csv,  &lpo_writer_perfetto, &lpo_writer_svg,  &lpo_writer_junit,
+    &lpo_writer_text,     &lpo_writer_md,  &lpo_writer_json,  &lpo_writer_html,   &lpo_writer_csv,
+    &lpo_writer_perfetto, &lpo_writer_svg, &lpo_writer_junit, &lpo_writer_github,
 };
 
 enum { NWRITERS = sizeof writers / sizeof *writers };

@@ -42,7 +42,7 @@ struct lpo_writer {
 };
 
 extern const struct lpo_writer lpo_writer_md, lpo_writer_json, lpo_writer_csv, lpo_writer_text,
-    lpo_writer_perfetto, lpo_writer_svg, lpo_writer_html, lpo_writer_junit;
+    lpo_writer_perfetto, lpo_writer_svg, lpo_writer_html, lpo_writer_junit, lpo_writer_github;
 
 const struct lpo_writer *lpo_writer_find(const char *name); /* NULL: no such format */
 const struct lpo_writer *lpo_writer_at(size_t i);           /* NULL past the last */

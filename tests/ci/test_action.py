@@ -114,8 +114,11 @@ class Action(unittest.TestCase):
                 self.assertEqual(len(GitHub.comments), 1)
             self.assertTrue(GitHub.comments[0]["body"].startswith("<!-- lpo diff -->\n"))
             self.assertIn("PATCH", [a[0] for a in GitHub.asked])
+            body = GitHub.comments[0]["body"]
+            self.assertEqual((body.count("<!-- lpo diff -->"), body.count("<details>")), (1, body.count("</details>")))
+            self.assertTrue(0 < body.index("#### Verdict") < len(body) <= 65536)
             self.assertTrue(all(a[2] == "Bearer T0KEN" for a in GitHub.asked))
-            self.assertEqual(Path(f"{folder}/summary.md").read_text().count(Path(f"{folder}/out/diff.md").read_text()), 2)
+            self.assertEqual(Path(f"{folder}/summary.md").read_text().count(Path(f"{folder}/out/comment.md").read_text()), 2)
             self.assertTrue(os.path.exists(f"{folder}/out/checks.xml"))
 
     def test_a_limit_that_is_broken_fails_after_the_comment(self):

@@ -271,10 +271,11 @@ static void the_table_of_writers_is_whole(void **state)
 /* Every writer makes its files of the same document: the table names them. */
 static void every_writer_writes_its_files(void **state)
 {
-    static const char *const files[] = { "report.txt",           "report.md",
-                                         "report.json",          "csv/kernels.csv",
-                                         "report.html",          "timeline.perfetto.json",
-                                         "figures/roofline.svg", "checks.xml" };
+    static const char *const files[] = {
+        "report.txt",           "report.md",   "report.json",
+        "csv/kernels.csv",      "report.html", "timeline.perfetto.json",
+        "figures/roofline.svg", "checks.xml",  "comment.md"
+    };
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     LPO_AUTO(lpo_doc) doc = sample();
     LPO_AUTO(lpo_file_queue) queue = lpo_file_queue_create();
