@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "region/modules.h"
 #include "region/select.h"
 #include "util/budget.h"
 #include "util/checked.h"
+#include "util/str.h"
 
 /* Everything known of one node while a scope is being put together. */
 struct draft {
@@ -489,4 +491,180 @@ void lpo_region_scope_destroy(struct lpo_region_scope *s)
         lpo_vec_free(&s->metric_sums);
     }
     free(s);
+}
+
+/* --- what a row says -----------------------------------------------------------------------------
+ */
+
+/* What the row of a region says: its path, kind and source line; first calls beside later ones. */
+
+void lpo_region_row_add_path(const struct lpo_region_scope *s, const struct lpo_region_row *row,
+                             struct lpo_str *out)
+{
+    if (row->node == LPO_NODE_OUTSIDE)
+        lpo_str_add(out, "(outside)");
+    else
+        lpo_region_add_path(s->cells->tree, row->node, out);
+}
+
+const char *lpo_region_row_kind(const struct lpo_region_scope *s, const struct lpo_region_row *row)
+{
+    static const char *const kinds[] = { [LPO_PUSH_POP] = "push_pop",
+                                         [LPO_START_END] = "start_end",
+                                         [LPO_MODULE] = "module",
+                                         [LPO_PYTHON] = "python" };
+
+    if (row->node == LPO_NODE_OUTSIDE)
+        return "outside";
+    return kinds[s->cells->tree->nodes.at[row->node].kind];
+}
+
+const char *lpo_region_row_source(const struct lpo_region_scope *s,
+                                  const struct lpo_region_row *row)
+{
+    const struct lpo_region_tree *tree = s->cells->tree;
+    uint32_t name = row->node == LPO_NODE_OUTSIDE ? LPO_NONE : tree->nodes.at[row->node].name;
+
+    if (!tree->modules || name >= tree->modules->ncode ||
+        tree->nodes.at[row->node].kind < LPO_MODULE || tree->modules->code[name] == LPO_NONE)
+        return NULL;
+    return lpo_trace_text(tree->trace, tree->modules->code[name]);
+}
+
+unsigned lpo_region_row_depth(const struct lpo_region_scope *s, const struct lpo_region_row *row)
+{
+    return row->node == LPO_NODE_OUTSIDE ? 0 : s->cells->tree->nodes.at[row->node].depth;
+}
+
+enum { LEAST_LATER = 1 };
+
+/* Twice as long, and enough to change the mean. */
+static bool is_unlike(int64_t first_ns, int64_t later_ns, uint64_t firsts, int64_t all_ns)
+{
+    return first_ns / 2 >= later_ns && first_ns > later_ns &&
+           (double)(first_ns - later_ns) * (double)firsts * 20 >= (double)all_ns;
+}
+
+bool lpo_region_row_calls(const struct lpo_region_scope *s, const struct lpo_region_row *row,
+                          struct lpo_region_calls *out)
+{
+    uint64_t later = row->visits - row->firsts;
+
+    if (!row->visits_known || !row->firsts || row->visits < row->firsts + LEAST_LATER)
+        return false;
+    *out = (struct lpo_region_calls){
+        .first_host_ns = row->first_host_ns / (int64_t)row->firsts,
+        .later_host_ns = (row->host_ns - row->first_host_ns) / (int64_t)later,
+        .first_gpu_ns = LPO_NO_TIME,
+        .later_gpu_ns = LPO_NO_TIME,
+    };
+    out->differ = is_unlike(out->first_host_ns, out->later_host_ns, row->firsts, row->host_ns);
+    /* the first visits were summed over all devices and all kernels of their processes */
+    if ((s->id.kind == LPO_SCOPE_DEVICE && s->cells->tree->trace->devices.len > 1) ||
+        s->cells->left_out || row->all.unknown || !row->all.launches)
+        return true;
+    out->first_gpu_ns = row->first_gpu_ns / (int64_t)row->firsts;
+    out->later_gpu_ns = (row->all.ns - row->first_gpu_ns) / (int64_t)later;
+    out->differ |= is_unlike(out->first_gpu_ns, out->later_gpu_ns, row->firsts, row->all.ns);
+    return true;
+}
+
+/* --- which scopes there are ----------------------------------------------------------------------
+ */
+
+/* Which scopes a trace has, and their names. */
+
+static void add_rank(lpo_scope_ids *out, size_t from, int32_t rank)
+{
+    for (size_t i = from; i < out->len; i++)
+        if (out->at[i].index == rank)
+            return;
+    lpo_vec_push(out, (struct lpo_scope_id){ LPO_SCOPE_RANK, rank });
+}
+
+/* The number people know a scope by, then its rank. */
+static int by_number(const void *pa, const void *pb, void *trace)
+{
+    const struct lpo_trace *t = trace;
+    const struct lpo_scope_id *a = pa, *b = pb;
+    int64_t na = a->index, nb = b->index, ra = 0, rb = 0;
+
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->kind == LPO_SCOPE_PROCESS) {
+        na = t->processes.at[a->index].pid, nb = t->processes.at[b->index].pid;
+        ra = t->processes.at[a->index].rank, rb = t->processes.at[b->index].rank;
+    } else if (a->kind == LPO_SCOPE_DEVICE) {
+        na = t->devices.at[a->index].id, nb = t->devices.at[b->index].id;
+        ra = t->devices.at[a->index].rank, rb = t->devices.at[b->index].rank;
+    }
+    if (na != nb)
+        return na < nb ? -1 : 1;
+    return ra < rb ? -1 : ra > rb;
+}
+
+/* Processes and devices that only appear in a header are no scopes. */
+void lpo_region_scopes_list(const struct lpo_region_cells *cells, lpo_scope_ids *out)
+{
+    const struct lpo_region_tree *tree = cells->tree;
+    const struct lpo_trace *t = tree->trace;
+    bool *processes = lpo_xcalloc(t->processes.len + 1, sizeof *processes);
+    bool *devices = lpo_xcalloc(t->devices.len + 1, sizeof *devices);
+    size_t from;
+
+    for (size_t i = 0; i < cells->cells.len; i++) {
+        if (cells->cells.at[i].process == LPO_NO_OWNER)
+            continue;
+        processes[cells->cells.at[i].process] = true;
+        devices[cells->cells.at[i].device] = true;
+    }
+    for (size_t i = 0; i < tree->visits.len; i++)
+        processes[tree->visits.at[i].process] = true;
+    lpo_vec_push(out, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 });
+    for (size_t i = 0; i < t->processes.len; i++)
+        if (processes[i])
+            lpo_vec_push(out, (struct lpo_scope_id){ LPO_SCOPE_PROCESS, (int32_t)i });
+    for (size_t i = 0; i < t->devices.len; i++)
+        if (devices[i])
+            lpo_vec_push(out, (struct lpo_scope_id){ LPO_SCOPE_DEVICE, (int32_t)i });
+    from = out->len;
+    for (size_t i = 0; i < t->processes.len; i++)
+        if (processes[i] && t->processes.at[i].rank >= 0)
+            add_rank(out, from, t->processes.at[i].rank);
+    qsort_r(out->at, out->len, sizeof *out->at, by_number, (void *)(uintptr_t)t);
+    if (out->len > lpo_budget()->scopes) /* each costs a pass over the whole tree */
+        out->len = (size_t)lpo_budget()->scopes;
+    free(processes);
+    free(devices);
+}
+
+/* Two hosts may both have a process 1 or a device 0: then the rank keeps them apart. */
+void lpo_region_scope_add_name(const struct lpo_trace *t, struct lpo_scope_id id,
+                               struct lpo_str *out)
+{
+    int32_t rank = -1;
+    bool twice = false;
+
+    if (id.kind == LPO_SCOPE_ALL) {
+        lpo_str_add(out, "aggregate");
+        return;
+    }
+    if (id.kind == LPO_SCOPE_RANK) {
+        lpo_str_addf(out, "rank:%d", id.index);
+        return;
+    }
+    if (id.kind == LPO_SCOPE_PROCESS) {
+        rank = t->processes.at[id.index].rank;
+        lpo_str_addf(out, "process:%lld", (long long)t->processes.at[id.index].pid);
+        for (size_t i = 0; i < t->processes.len; i++)
+            twice |=
+                (int32_t)i != id.index && t->processes.at[i].pid == t->processes.at[id.index].pid;
+    } else {
+        rank = t->devices.at[id.index].rank;
+        lpo_str_addf(out, "device:%d", t->devices.at[id.index].id);
+        for (size_t i = 0; i < t->devices.len; i++)
+            twice |= (int32_t)i != id.index && t->devices.at[i].id == t->devices.at[id.index].id;
+    }
+    if (twice && rank >= 0)
+        lpo_str_addf(out, "@rank:%d", rank);
 }

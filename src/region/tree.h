@@ -159,8 +159,6 @@ struct lpo_visits *lpo_region_visits_find(const struct lpo_region_tree *tree, ui
                                           uint16_t process);
 /* A visit of a row: counted, and the first one is kept. */
 void lpo_region_count_visit(struct lpo_region_tree *tree, uint32_t row, const struct lpo_slice *s);
-/* After all visits: the GPU time of the first ones. */
-void lpo_region_first_visits_sum(struct lpo_region_tree *tree);
 /* Does the first of several visits of the region hold this launch? */
 bool lpo_region_in_first_visit(const struct lpo_region_tree *tree, uint32_t node,
                                const struct lpo_launch *l);

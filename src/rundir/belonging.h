@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "util/vec.h"
 
@@ -27,6 +28,9 @@ struct lpo_rundir_groups {
 /* Looks at the beginning of each file. Texts live in the arena. */
 int lpo_rundir_groups_find(struct lpo_arena *a, const char *dir, struct lpo_rundir_groups *out,
                            struct lpo_err *err);
+/* The rank that a name says: "rank3.json", "trace_rank_3.json.gz", "r3.json", "rank3/trace.json",
+ * SGLang's "…-TP-3.trace.json.gz". -1: it says none. */
+int32_t lpo_rundir_rank_of_name(const char *path);
 /* The ranks of files whose names differ in numbers of ranks alone ("…-TP-1-DP-0", "report_3"),
  * counted from 0 in their order; -1 for all where the names say nothing of that kind. */
 void lpo_rundir_name_ranks(struct lpo_arena *a, const char *const *names, size_t count,

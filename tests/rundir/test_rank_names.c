@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rank the name of a file says. */
 #include "../unit.h"
-#include "rundir/rank_names.h"
+#include "rundir/belonging.h"
 
 static const struct name_case {
     const char *path;

@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "rules/rules.h"
+#include "util/err.h"
 #include "util/str.h"
 
 static bool word(char c)
@@ -335,4 +337,193 @@ bool lpo_region_kernel_words_have(const char *words, const char *pattern)
         if (fits_here(at, pattern, at > words && *at != '_' && at[-1] != '_'))
             return true;
     return false;
+}
+
+/* --- names that a table has cut ------------------------------------------------------------------
+ */
+
+/* The rest of a word that a table has cut. PyTorch's own table leaves twelve letters of a function
+ * behind "void at::native::(anonymous namespace)::"; which one it was can be said all the same. */
+
+/* Does `t` end in at::native's scope, or in one without a name inside of it? */
+static bool in_native(struct lpo_kernel_span t)
+{
+    static const char *const ends[] = { "at::native", "at::native::(anonymous namespace)",
+                                        "at::native::<unnamed>", "at::native::_GLOBAL__N_1" };
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t n = strlen(ends[i]);
+
+        if (t.len >= n && memcmp(t.at + t.len - n, ends[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+struct search {
+    struct lpo_kernel_span begin;
+    const char *kind;
+    struct lpo_str *found;
+};
+
+/* Of several that begin alike the first is the most common one. */
+static int compare_word(void *ctx, const char *kind, const char *word, size_t len,
+                        struct lpo_err *err)
+{
+    struct search *s = ctx;
+
+    (void)err;
+    if (!s->found->len && strcmp(kind, s->kind) == 0 && len >= s->begin.len &&
+        memcmp(word, s->begin.at, s->begin.len) == 0)
+        lpo_str_addn(s->found, word, len);
+    return 0;
+}
+
+static bool find_whole(const char *kind, struct lpo_kernel_span begin, struct lpo_str *out)
+{
+    struct search s = { begin, kind, out };
+    struct lpo_err err = { 0 };
+
+    lpo_rules_each(lpo_rules("kernels"), "pytorch", compare_word, &s, &err);
+    return out->len > 0;
+}
+
+bool lpo_region_kernel_cut_function(struct lpo_kernel_span scope, struct lpo_kernel_span function,
+                                    struct lpo_str *out)
+{
+    return function.len >= 7 && in_native(scope) && find_whole("function", function, out);
+}
+
+bool lpo_region_kernel_cut_functor(struct lpo_kernel_span *arguments, struct lpo_str *out)
+{
+    struct lpo_kernel_span before = *arguments, word;
+
+    while (before.len &&
+           (isalnum((unsigned char)before.at[before.len - 1]) || before.at[before.len - 1] == '_'))
+        before.len--;
+    word = (struct lpo_kernel_span){ before.at + before.len, arguments->len - before.len };
+    if (word.len < 3 || before.len < 2 || memcmp(word.at - 2, "::", 2) != 0)
+        return false;
+    before.len -= 2;
+    if (!in_native(before) || !find_whole("functor", word, out))
+        return false;
+    arguments->len -= word.len;
+    return true;
+}
+
+/* --- mangled names that were cut -----------------------------------------------------------------
+ */
+
+/* What is left of a mangled name that a table has cut: a demangler refuses it, but its words stand
+ * there with their lengths, "_ZN7ck_tile6kentryILi256ENS_13FmhaFwdKernelI…". */
+
+static bool digit(struct lpo_kernel_span t, size_t i)
+{
+    return i < t.len && isdigit((unsigned char)t.at[i]);
+}
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '$';
+}
+
+/* The word whose length stands at *i, as much of it as there is. *cut: that is not all. */
+static bool next_word(struct lpo_kernel_span t, size_t *i, struct lpo_kernel_span *out, bool *cut)
+{
+    size_t len = 0;
+
+    *cut = false;
+    if (!digit(t, *i))
+        return false;
+    for (; digit(t, *i); ++*i)
+        len = len < t.len ? len * 10 + (size_t)(t.at[*i] - '0') : len;
+    *out = (struct lpo_kernel_span){ t.at + *i, 0 };
+    while (out->len < len && *i + out->len < t.len && is_word(out->at[out->len]))
+        out->len++; /* not into the mark of the cut */
+    *cut = out->len < len;
+    *i += out->len;
+    return out->len > 0;
+}
+
+/* Behind a name that was there before ("S_", "S1_", "St"), or `i`: there is none. */
+static size_t skip_repeated(struct lpo_kernel_span t, size_t i)
+{
+    if (i + 1 >= t.len || t.at[i] != 'S')
+        return i;
+    if (islower((unsigned char)t.at[i + 1]))
+        return i + 2;
+    for (i++; i < t.len && isalnum((unsigned char)t.at[i]); i++)
+        ;
+    return i < t.len ? i + 1 : i;
+}
+
+/* Behind a number that is a template argument ("Li256E") or the size of a type ("DF16b", "DB8_"),
+ * or `i`. */
+static size_t skip_number(struct lpo_kernel_span t, size_t i)
+{
+    size_t end = i + 2;
+
+    if (end < t.len && t.at[i] == 'D' && strchr("FBU", t.at[i + 1])) {
+        while (digit(t, end))
+            end++;
+        return end < t.len && (t.at[end] == 'b' || t.at[end] == '_') ? end + 1 : end;
+    }
+    if (end >= t.len || t.at[i] != 'L' || !islower((unsigned char)t.at[i + 1]))
+        return i;
+    if (t.at[end] == 'n')
+        end++;
+    if (!digit(t, end))
+        return i;
+    while (digit(t, end))
+        end++;
+    return end;
+}
+
+static void add_arguments(struct lpo_kernel_span t, size_t i, struct lpo_str *out)
+{
+    struct lpo_kernel_span w;
+    bool cut;
+
+    lpo_str_addc(out, '<');
+    while (i < t.len && out->len < LPO_KERNEL_WORDS) {
+        size_t behind = skip_number(t, i);
+
+        if (behind == i)
+            behind = skip_repeated(t, i);
+        if (behind > i)
+            i = behind;
+        else if (!digit(t, i))
+            i++;
+        else if (next_word(t, &i, &w, &cut))
+            lpo_str_addf(out, "%.*s, ", (int)w.len, w.at);
+    }
+}
+
+bool lpo_region_kernel_cut_mangled(struct lpo_kernel_span t, struct lpo_str *out)
+{
+    const size_t from = out->len;
+    struct lpo_kernel_span w;
+    bool cut = false;
+    size_t i = 2;
+
+    if (t.len < 4 || memcmp(t.at, "_Z", 2) != 0)
+        return false;
+    while (i < t.len && strchr("NKVrL", t.at[i]))
+        i++;
+    for (;;) {
+        size_t behind = skip_repeated(t, i);
+
+        if (behind > i)
+            i = behind;
+        else if (next_word(t, &i, &w, &cut))
+            lpo_str_addf(out, "%s%.*s%s", out->len > from ? "::" : "", (int)w.len, w.at,
+                         cut ? "..." : "");
+        else
+            break;
+    }
+    if (out->len == from)
+        return false;
+    if (i < t.len && t.at[i] == 'I')
+        add_arguments(t, i + 1, out);
+    return true;
 }
