@@ -11,6 +11,7 @@
 #include "cli/app.h"
 #include "cli/command.h"
 #include "cli/open_page.h"
+#include "cli/report_via.h"
 #include "cli/trace_options.h"
 #include "pipeline/stage.h"
 #include "report/doc/doc.h"
@@ -35,6 +36,8 @@ static const struct lpo_option options[] = {
       "what to do first, on stdout; no file is written; docs/findings.md has the kinds" },
     { "output", 'o', LPO_OPT_TEXT, "DIR",
       "the folder for the reports (default: the run's own, or lpo-report/ beside the traces)" },
+    { "via", 0, LPO_OPT_TEXT, "slurm",
+      "a job of the cluster makes a digest of each trace; the report is made of those" },
     { "open", 0, LPO_OPT_FLAG, NULL, "show report.html in a browser" },
     { "full-names", 0, LPO_OPT_FLAG, NULL, "whole names of kernels, not short ones" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
@@ -285,6 +288,16 @@ static int report_folder(struct lpo_app *app, const struct lpo_args *args, const
     return rc;
 }
 
+/* Digests stand in for the traces; they lie beside the report. */
+static int join_via(struct lpo_app *app, const struct lpo_args *args, struct words *w,
+                    const char **dir, struct lpo_err *err)
+{
+    *dir = *dir ? *dir : folder_beside(app, w->paths[0]);
+    return lpo_cli_report_via(app, lpo_cli_args_text(args, "via", NULL), w->paths, w->npaths,
+                              lpo_arena_printf(app->arena, "%s-digests", *dir), &w->paths,
+                              &w->npaths, err);
+}
+
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
     struct words w = sort_words(app->arena, args);
@@ -302,6 +315,8 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
                         "; usage: lpo report DIR|FILE… [report.KEY=VALUE…]");
     if (w.npaths == 1 && (report_folder(app, args, w.paths[0], &o, &is_list, err) < 0 || is_list))
         return err->code ? lpo_ctx(err, "cannot report on '%s'", w.paths[0]) : 0;
+    if (lpo_cli_args_text(args, "via", NULL) && join_via(app, args, &w, &dir, err) < 0)
+        return err->code;
     if (lpo_analysis_run_of_paths(w.paths, w.npaths, &o, &made, err) < 0)
         return lpo_ctx(err, "cannot report on '%s'", w.paths[0]);
     say_damage(app, made->dir);
@@ -326,7 +341,8 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
 const struct lpo_command lpo_cli_cmd_report = {
     .name = "report",
     .summary = "every report of a run, or of any traces",
-    .usage = "[DIR|FILE…] [-o OUT] [--findings] [--json] [--open] [report.KEY=VALUE…]",
+    .usage =
+        "[DIR|FILE…] [-o OUT] [--via slurm] [--findings] [--json] [--open] [report.KEY=VALUE…]",
     .about =
         "Needs no GPU and no NVIDIA tool: it reads what the run left in its folder, or traces\n"
         "of PyTorch, Nsight Systems, Nsight Compute and lpo. Several files are taken as one\n"
@@ -335,6 +351,7 @@ const struct lpo_command lpo_cli_cmd_report = {
         "  lpo report tmp/profile-output/20250101-120000\n"
         "  lpo report DIR report.private=true report.top=50\n"
         "  lpo report rank*.json.gz -o out\n"
+        "  lpo report --via slurm traces/ -o out\n"
         "  lpo report run.sqlite --findings\n"
         "  lpo report run.sqlite --json | jq .wall",
     .options = options,

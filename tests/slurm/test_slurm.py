@@ -215,6 +215,36 @@ class Sweep(LpoCase):
         self.assertIn("Invalid partition", out)
 
 
+class Via(LpoCase):
+    """`lpo report --via slurm`: an array job makes the digests, and a trace that cannot be read is named."""
+
+    def test_digests(self) -> None:
+        sys.path.insert(0, os.path.join(HERE, "..", "analysis"))
+        import rank_causes
+
+        traces = os.path.join(self.cwd, "traces")
+        rank_causes.make(traces, "slow", 1)
+        os.remove(os.path.join(traces, "truth.json"))
+        with Cluster() as cluster:
+            done = self.lpo("report", "--via", "slurm", "traces", "-o", "out", "--json", env=cluster.env, timeout=300)
+            self.assertEqual(done.returncode, 0, done.stderr + cluster.logs())
+            plain = self.lpo("report", "traces", "--json")
+            joined, whole = json.loads(done.stdout), json.loads(plain.stdout)
+            self.assertEqual(joined["ladder"], whole["ladder"])
+            self.assertEqual(joined["ranks"], whole["ranks"])
+            with open(os.path.join(traces, "rank0.json"), "r+b") as f:
+                f.truncate(100)
+            done = self.lpo("report", "--via", "slurm", *(os.path.join("traces", f"rank{i}.json") for i in range(3)), "-o", "out2", env=cluster.env,
+                            timeout=300)
+            self.assertEqual(done.returncode, 0, done.stderr + cluster.logs())
+            self.assertIn("rank0.json", done.stderr)
+
+    def test_words(self) -> None:
+        done = self.lpo("report", "--via", "pbs", "x.json")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("slurm", done.stderr)
+
+
 if __name__ == "__main__":
     why = missing()
     if why:
