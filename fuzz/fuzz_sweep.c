@@ -8,7 +8,6 @@
 
 #include "sweep/plan.h"
 #include "sweep/slurm.h"
-#include "sweep/summary.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"

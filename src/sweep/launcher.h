@@ -65,3 +65,8 @@ long long lpo_sweep_launcher_count(const struct lpo_sweep_run *s, const char *ke
                                    long long fallback);
 
 extern const struct lpo_sweep_launcher lpo_sweep_local, lpo_sweep_slurm;
+
+/* "job 3 (2 of 8): done in 12.3 s" */
+void lpo_sweep_watch_say_end(struct lpo_sweep_run *s, size_t job);
+/* "2 of 8 done, 1 failed, 2 running, 3 waiting"; `why` they wait, or NULL. */
+void lpo_sweep_watch_show(struct lpo_sweep_run *s, const char *why);

@@ -14,7 +14,6 @@
 #include "run/child/supervise.h"
 #include "settings/settings.h"
 #include "sweep/launcher.h"
-#include "sweep/watch.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"

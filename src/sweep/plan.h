@@ -18,6 +18,7 @@
 
 struct lpo_arena;
 struct lpo_err;
+struct lpo_str;
 
 #define LPO_SWEEP_FOLDER ".sweep"
 #define LPO_SWEEP_SCHEMA "lpo.sweep/1"
@@ -94,3 +95,14 @@ int64_t lpo_sweep_result_stamp(const struct lpo_sweep_plan *plan, size_t job);
 /* Pending where there is no file, or none that can be read. */
 void lpo_sweep_result_load(const struct lpo_sweep_plan *plan, size_t job,
                            struct lpo_sweep_result *out);
+
+/* --- all jobs of a sweep together (result.c) ------------------------------------------------- */
+
+#define LPO_SWEEP_SUMMARY_SCHEMA "lpo.multirun/1"
+
+/* <sweep>/multirun.json; makes the folder where it is not there. */
+int lpo_sweep_summary_save(const struct lpo_sweep_plan *plan,
+                           const struct lpo_sweep_result *results, struct lpo_err *err);
+/* One row for each job, whatever became of it. */
+void lpo_sweep_summary_add_table(const struct lpo_sweep_plan *plan,
+                                 const struct lpo_sweep_result *results, struct lpo_str *out);

@@ -13,7 +13,6 @@
 #include "run/child/supervise.h"
 #include "run/clock.h"
 #include "sweep/launcher.h"
-#include "sweep/watch.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -17,7 +17,6 @@
 #include "run/secrets/secrets.h"
 #include "sweep/launcher.h"
 #include "sweep/plan.h"
-#include "sweep/summary.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json_write.h"

@@ -1,27 +1,362 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own collector in the workload: every NVTX range, and every kernel where there is a GPU. */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "analysis/analysis.h"
 #include "analysis/run.h"
 #include "gpu/nvml.h"
-#include "pipeline/native/capture.h"
-#include "pipeline/native/ranks.h"
-#include "pipeline/native/refusals.h"
-#include "pipeline/native/regions.h"
+#include "lpo/launchers.h"
+#include "lpo/refusal.h"
+#include "pipeline/capture_words.h"
 #include "pipeline/stage.h"
+#include "region/scope.h"
+#include "region/tree.h"
+#include "report/doc/doc.h"
 #include "run/install.h"
 #include "run/manifest.h"
 #include "run/ranks.h"
 #include "run/secrets/secrets.h"
+#include "run/step.h"
 #include "rundir/rundir.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/map.h"
 #include "util/path.h"
 #include "util/str.h"
+#include "writer/writer.h"
+
+/* --- when the collector records: pipeline.native.capture as its environment ---------------------
+ */
+
+struct lpo_native_capture {
+    const char *range, *calls, *signal, *attach;
+    int64_t every, in_a_row, after_ns, for_ns;
+    int64_t ring_ns, ring_mb, slow_ns; /* the last seconds in memory; 0: not */
+    bool count, control, wait;
+};
+
+enum { LONGEST_RANGE = 255 }; /* bytes */
+
+static void set_number(struct lpo_arena *a, struct lpo_step *step, const char *name, int64_t value)
+{
+    lpo_run_step_env(a, step, name, lpo_arena_printf(a, "%lld", (long long)value));
+}
+
+/* What the collector takes at most (collect/knobs.c): it would record with less, and say nothing.
+ */
+static int check_bounds(const struct lpo_native_capture *c, struct lpo_err *err)
+{
+    static const int64_t hour_ns = 3600000000000;
+
+    if (c->range && !*c->range)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.range is empty: name an NVTX range, '*' for any, "
+                        "or set null to record the whole run");
+    if (c->range && strlen(c->range) > LONGEST_RANGE)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.range has %zu bytes, and the collector compares "
+                        "%d at most: shorten it with '*', which is any text",
+                        strlen(c->range), LONGEST_RANGE);
+    if (c->ring_ns > hour_ns)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.ring keeps the last hour at most: set 1h or less");
+    if (c->slow_ns > 24 * hour_ns)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.slow is 24h at most: no longer call is watched");
+    return 0;
+}
+
+static int check_capture(const struct lpo_native_capture *c, struct lpo_err *err)
+{
+    int64_t first, last;
+
+    if (!c->range && (c->calls || c->every > 1 || c->in_a_row > 1 || c->count))
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture has calls, every, in_a_row or count and no range: "
+                        "set pipeline.native.capture.range to the NVTX range they are about");
+    if (c->count && strcmp(c->attach, "start") != 0)
+        return lpo_fail(
+            err, LPO_E_CONFIG,
+            "pipeline.native.capture.count=true needs CUPTI all the time, and attach=%s "
+            "has it in windows alone: set attach=start, or count=false",
+            c->attach);
+    if (c->in_a_row > 1 && c->every == 1)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.in_a_row=%lld needs every: every=8 records the "
+                        "first %lld calls of each %lld",
+                        (long long)c->in_a_row, (long long)c->in_a_row,
+                        (long long)(8 * c->in_a_row));
+    if (c->ring_ns && (c->calls || c->every > 1 || c->count || c->after_ns || c->for_ns ||
+                       c->wait || (c->range && !c->slow_ns)))
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.ring keeps everything of the last seconds: set "
+                        "beside it only signal, control, or range and slow");
+    if (c->slow_ns && !(c->ring_ns && c->range))
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.slow needs ring, and the range whose calls must "
+                        "not take longer");
+    if (c->wait && !c->signal && !c->control)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.wait=true waits for nothing: set signal or "
+                        "control beside it");
+    if (c->wait && c->after_ns)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture has wait and after: choose one of them");
+    return check_bounds(c, err) < 0
+               ? err->code
+               : lpo_pipeline_capture_calls("native", c->calls, &first, &last, err);
+}
+
+static int add_capture_env(struct lpo_arena *a, const struct lpo_native_capture *c,
+                           struct lpo_step *step, struct lpo_err *err)
+{
+    int64_t first = 1, last = 0;
+
+    if (check_capture(c, err) < 0 ||
+        lpo_pipeline_capture_calls("native", c->calls, &first, &last, err) < 0)
+        return err->code;
+    if (c->range) {
+        lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_RANGE", c->range);
+        set_number(a, step, "LPO_COLLECT_CAPTURE_FIRST", first);
+        set_number(a, step, "LPO_COLLECT_CAPTURE_LAST", last);
+        set_number(a, step, "LPO_COLLECT_CAPTURE_EVERY", c->every);
+        set_number(a, step, "LPO_COLLECT_CAPTURE_IN_A_ROW", c->in_a_row);
+        set_number(a, step, "LPO_COLLECT_CAPTURE_COUNT", c->count);
+    }
+    if (c->after_ns)
+        set_number(a, step, "LPO_COLLECT_CAPTURE_AFTER_MS", c->after_ns / 1000000);
+    if (c->for_ns)
+        set_number(a, step, "LPO_COLLECT_CAPTURE_FOR_MS", (c->for_ns + 999999) / 1000000);
+    if (lpo_pipeline_capture_signal(c->signal))
+        set_number(a, step, "LPO_COLLECT_CAPTURE_SIGNAL", lpo_pipeline_capture_signal(c->signal));
+    if (c->ring_ns) {
+        set_number(a, step, "LPO_COLLECT_RING_MS", (c->ring_ns + 999999) / 1000000);
+        set_number(a, step, "LPO_COLLECT_RING_MB", c->ring_mb);
+        set_number(a, step, "LPO_COLLECT_SLOW_MS", (c->slow_ns + 999999) / 1000000);
+    }
+    if (c->control)
+        lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_CONTROL", "1");
+    if (c->wait)
+        lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_WAIT", "1");
+    if (strcmp(c->attach, "start") != 0)
+        lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_ATTACH",
+                         strcmp(c->attach, "window") == 0 ? "1" : "2");
+    return 0;
+}
+
+/* --- processes that could not make their trace (lpo/refusal.h) ----------------------------------
+ */
+
+enum {
+    NAMED = 8,   /* more would fill the report */
+    MOST = 4096, /* anybody may send; reading ends */
+};
+
+struct lpo_refusals {
+    int fd;
+};
+
+static struct lpo_refusals *listen_for_refusals(struct lpo_arena *a, const char *dir)
+{
+    struct lpo_refusals *r = LPO_NEW(a, struct lpo_refusals);
+    struct sockaddr_un address = { 0 };
+    socklen_t len = lpo_refusal_address(&address, dir);
+    int on = 1;
+
+    r->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (r->fd < 0)
+        return NULL;
+    if (bind(r->fd, (struct sockaddr *)&address, len) < 0 ||
+        setsockopt(r->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0) {
+        close(r->fd);
+        return NULL;
+    }
+    return r;
+}
+
+/* The next one, and who sent it: the kernel's word, not the sender's. */
+static bool next_refusal(int fd, struct lpo_refusal *out, struct ucred *who)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(struct ucred))];
+    } control;
+    struct iovec io = { out, sizeof *out };
+    struct msghdr m = {
+        .msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
+    };
+    ssize_t n = recvmsg(fd, &m, 0);
+    struct cmsghdr *c;
+
+    if (n < 0)
+        return false;
+    memset(who, 0, sizeof *who);
+    c = CMSG_FIRSTHDR(&m);
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS)
+        memcpy(who, CMSG_DATA(c), sizeof *who);
+    if (n != (ssize_t)sizeof *out || out->magic != LPO_REFUSAL_MAGIC)
+        out->magic = 0;
+    return true;
+}
+
+static unsigned note_refusals(struct lpo_refusals *r, struct lpo_stage_ctx *ctx)
+{
+    struct lpo_refusal refusal = { 0 };
+    struct ucred who;
+    unsigned count = 0;
+
+    if (!r || r->fd < 0)
+        return 0;
+    for (int i = 0; i < MOST && next_refusal(r->fd, &refusal, &who); i++) {
+        if (refusal.magic == 0)
+            continue;
+        if (count++ < NAMED)
+            lpo_run_manifest_note(ctx->manifest, ctx->record,
+                                  "process %d of user %u is not recorded: it could not make its "
+                                  "trace in this run folder: %s. Run lpo as that user, or give it "
+                                  "a folder to which it may write",
+                                  (int)who.pid, (unsigned)who.uid, strerror(refusal.why));
+    }
+    if (count > NAMED)
+        lpo_run_manifest_note(ctx->manifest, ctx->record, "%u more processes are not recorded",
+                              count - NAMED);
+    close(r->fd);
+    r->fd = -1;
+    return count;
+}
+
+/* --- what became of each rank of a job ----------------------------------------------------------
+ */
+
+enum {
+    NAMED_RANKS = 16,     /* more would fill the report */
+    MOST_RANKS = 1 << 16, /* the size of a job is a number in a file: no more are looked for */
+};
+
+/* Ranks of one fate, as "1, 2 and 9 more". */
+struct fate {
+    struct lpo_str names;
+    size_t count;
+};
+
+static void add_rank(struct fate *f, uint32_t rank)
+{
+    if (f->count++ < NAMED_RANKS)
+        lpo_str_addf(&f->names, "%s%u", f->names.len ? ", " : "", rank);
+}
+
+static void note_fate(struct lpo_stage_ctx *ctx, struct fate *f, uint32_t ranks, const char *what)
+{
+    if (f->count > NAMED_RANKS)
+        lpo_str_addf(&f->names, " and %zu more", f->count - NAMED_RANKS);
+    if (f->count)
+        lpo_run_manifest_note(ctx->manifest, ctx->record, "rank%s %s of %u: %s",
+                              f->count == 1 ? "" : "s", lpo_str_text(&f->names), ranks, what);
+    lpo_str_free(&f->names);
+}
+
+static void note_ranks(struct lpo_stage_ctx *ctx, const struct lpo_trace *t)
+{
+    enum { SEEN = 1, OPEN = 2 };
+    const char *chosen = lpo_run_ranks_word(ctx->arena, ctx->config);
+    uint32_t ranks = t->ranks < MOST_RANKS ? t->ranks : MOST_RANKS;
+    struct fate absent = { 0 }, cut = { 0 };
+    uint8_t *seen;
+
+    if (ranks < 2 || lpo_launcher_rank().world_size > 1)
+        return; /* one lpo in each task: each says it of its own (run/shared_job.h) */
+    seen = lpo_arena_array(ctx->arena, ranks, 1);
+    memset(seen, 0, ranks);
+    for (size_t i = 0; i < t->processes.len; i++) {
+        const struct lpo_process *p = &t->processes.at[i];
+        if (p->rank >= 0 && (uint32_t)p->rank < ranks)
+            seen[p->rank] |= p->cut_short ? SEEN | OPEN : SEEN;
+    }
+    for (uint32_t i = 0; i < ranks; i++) {
+        /* a node's first rank cannot be told from its number */
+        struct lpo_rank r = { "", (int32_t)i, 1, (int32_t)ranks };
+        if (!seen[i] && lpo_launcher_chosen(&r, chosen))
+            add_rank(&absent, i);
+        else if (seen[i] & OPEN)
+            add_rank(&cut, i);
+    }
+    note_fate(ctx, &absent, ranks,
+              "no trace: not started, or ended before its first call of NVTX or CUDA");
+    note_fate(ctx, &cut, ranks,
+              "killed, or ended before its trace was closed: what it did last may be missing");
+}
+
+/* --- native/regions.json: every region the workload entered -------------------------------------
+ */
+
+#define NATIVE_REGIONS_SCHEMA "lpo.native_regions/1"
+
+/* Threads that entered ranges of this name: a bit of key for (domain, name, thread). */
+static struct lpo_map *count_threads(const struct lpo_trace *t)
+{
+    struct lpo_map *seen = lpo_map_create(), *count = lpo_map_create();
+
+    for (size_t i = 0; i < t->ranges.len + t->paths.len; i++) {
+        const struct lpo_range *r = i < t->ranges.len ? &t->ranges.at[i] : NULL;
+        const struct lpo_path *p = r ? NULL : &t->paths.at[i - t->ranges.len];
+        uint32_t key[3] = { r ? r->domain : p->domain, r ? r->name : p->name,
+                            r ? r->thread : p->thread };
+        bool fresh;
+
+        lpo_map_put(seen, (const char *)key, sizeof key, &fresh);
+        if (fresh)
+            ++*lpo_map_put(count, (const char *)key, 2 * sizeof *key, NULL);
+    }
+    lpo_map_destroy(seen);
+    return count;
+}
+
+static void put_row(struct lpo_record *r, const struct lpo_region_scope *s,
+                    const struct lpo_region_row *row, const struct lpo_map *threads)
+{
+    const struct lpo_region_tree *tree = s->cells->tree;
+    LPO_STR path = { 0 };
+
+    lpo_region_row_add_path(s, row, &path);
+    lpo_doc_put_textn(r, "path", lpo_str_text(&path), path.len);
+    lpo_doc_put_text(r, "kind", lpo_region_row_kind(s, row));
+    if (row->node != LPO_NODE_OUTSIDE) {
+        uint32_t key[2] = { tree->nodes.at[row->node].domain, tree->nodes.at[row->node].name };
+        const uint64_t *n = lpo_map_find(threads, (const char *)key, sizeof key);
+
+        lpo_doc_put_text(r, "domain", lpo_trace_text(tree->trace, tree->trace->domains.at[key[0]]));
+        lpo_doc_put_uint(r, "threads", n ? *n : 0);
+        lpo_doc_put_uint(r, "visits", row->visits);
+        lpo_doc_put_int(r, "host_ns", row->host_ns);
+    }
+    lpo_doc_put_uint(r, "launches", row->all.launches);
+    lpo_doc_put_int(r, "gpu_ns", row->all.ns);
+}
+
+static int write_regions(const struct lpo_analysis *a, const char *path, size_t *regions,
+                         struct lpo_err *err)
+{
+    const struct lpo_region_scope *s = lpo_analysis_all(a);
+    LPO_AUTO(lpo_map) threads = count_threads(a->trace);
+    LPO_AUTO(lpo_doc)
+    doc = lpo_doc_create_data(NATIVE_REGIONS_SCHEMA, "native_regions", "Regions of the workload");
+    struct lpo_record *rows = lpo_doc_put_list(doc->data, "regions");
+
+    *regions = 0;
+    for (size_t i = 0; i < s->rows.len; i++) {
+        put_row(lpo_doc_put_record(rows, NULL), s, &s->rows.at[i], threads);
+        *regions += s->rows.at[i].node != LPO_NODE_OUTSIDE;
+    }
+    return lpo_writer_write(doc, &lpo_writer_json, path, err);
+}
+
+/* --- the stage ----------------------------------------------------------------------------------
+ */
 
 static const char regions_file[] = "regions.json";
 
@@ -149,7 +484,7 @@ static int native_check(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
     const struct native_settings *settings = ctx->settings;
 
-    return lpo_pipeline_native_capture_check(&settings->capture, err);
+    return check_capture(&settings->capture, err);
 }
 
 static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
@@ -177,7 +512,7 @@ static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
                      lpo_arena_printf(a, "%lld", (long long)settings->buffer_kb));
     lpo_run_step_env(a, step, "LPO_COLLECT_FLUSH_MS",
                      lpo_arena_printf(a, "%lld", (long long)settings->flush_ms));
-    return lpo_pipeline_native_capture_env(a, &settings->capture, step, err);
+    return add_capture_env(a, &settings->capture, step, err);
 }
 
 /* From prepare to collect. */
@@ -192,7 +527,7 @@ static int native_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, st
 
     (void)steps;
     (void)err;
-    run->refusals = lpo_pipeline_native_refusals_listen(ctx->arena, ctx->dir);
+    run->refusals = listen_for_refusals(ctx->arena, ctx->dir);
     ctx->private = run;
     return 0;
 }
@@ -206,10 +541,10 @@ static int native_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size
     int rc = lpo_pipeline_stage_judge(&steps->at[i], r, err);
 
     lpo_trace_finish(ctx->dir);
-    run->refused = lpo_pipeline_native_refusals_note(run->refusals, ctx);
+    run->refused = note_refusals(run->refusals, ctx);
     a = rc < 0 ? lpo_analysis_run_stage(ctx->analysis, ctx->stage->name) : NULL;
     if (a) /* a job fails when one of its ranks does: the others are there */
-        lpo_pipeline_native_ranks_note(ctx, a->trace);
+        note_ranks(ctx, a->trace);
     return rc;
 }
 
@@ -230,9 +565,8 @@ static int native_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
         ctx->record->message = "no trace: the workload called neither NVTX nor CUDA";
         return 0;
     }
-    lpo_pipeline_native_ranks_note(ctx, a->trace);
-    if (lpo_pipeline_native_regions_write(a, lpo_path_join(ctx->arena, ctx->dir, regions_file),
-                                          &regions, err) < 0)
+    note_ranks(ctx, a->trace);
+    if (write_regions(a, lpo_path_join(ctx->arena, ctx->dir, regions_file), &regions, err) < 0)
         return lpo_ctx(err, "cannot list the regions of the traces");
     if (regions == 0)
         lpo_run_manifest_note(ctx->manifest, ctx->record,

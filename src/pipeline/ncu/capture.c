@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/ncu/capture.h"
+#include "pipeline/ncu/command.h"
 
 #include <string.h>
 
-#include "pipeline/ncu/command.h"
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/ncu/nvtx_expr.h"
 #include "pipeline/python.h"

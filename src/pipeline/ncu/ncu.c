@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pipeline/ncu/capture.h"
 #include "pipeline/ncu/command.h"
 #include "pipeline/stage.h"
 #include "pipeline/tool_messages.h"
