@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A tarball that runs on x86-64 Linux with glibc 2.28 or newer: our libraries are linked statically, and
 # no binary needs a newer symbol of glibc (packaging/glibc_floor.c). Prints the path of the tarball.
-#     dist.sh [FOLDER]     where to leave it (dist/)
+#     dist.sh [FOLDER]     where to leave it (dist/), with what it is made of (SPDX) and SHA256SUMS
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(realpath -m "${1:-dist}")
@@ -35,6 +35,8 @@ done < <(find "$stage" -type f -exec sh -c 'head -c4 "$1" | grep -q ELF && echo 
 
 mkdir -p "$out"
 # The same input gives the same bytes: fixed order, owner and time.
-tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
-    -C "$stage" -czf "$out/$name.tar.gz" "$name"
+time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$time" -C "$stage" -cf - "$name" | gzip -n >"$out/$name.tar.gz"
+SOURCE_DATE_EPOCH=$time scripts/sbom.py "$name" "$out/$name.tar.gz" >"$out/$name.spdx.json"
+(cd "$out" && sha256sum "$name.tar.gz" "$name.spdx.json" >SHA256SUMS)
 echo "$out/$name.tar.gz"

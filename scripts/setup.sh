@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # setup.sh [--check] [LIST]: installs the Debian packages of a list in this folder (packages.txt) that
 # are missing. Prints and does nothing when all are there. With sudo where we are not root.
-# --check installs nothing: it says what is missing.
+# --check installs nothing: it says what is missing, and fails where the build needs it.
 set -euo pipefail
 cd "$(dirname "$0")"
 check=
@@ -10,11 +10,16 @@ if [ "${1:-}" = --check ]; then check=yes && shift; fi
 # Elsewhere Meson says what it does not find.
 if [ -n "$check" ] && ! command -v dpkg-query >/dev/null; then exit 0; fi
 
-missing=()
-while read -r name _; do
+missing=() optional=()
+while read -r name why; do
     case "$name" in '' | '#'*) continue ;; esac
-    dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || missing+=("$name")
+    dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'ok installed' && continue
+    case "$check$why" in
+        yes*optional:*) optional+=("$name (${why#*optional: })") ;;
+        *) missing+=("$name") ;;
+    esac
 done < "${1:-packages.txt}"
+[ ${#optional[@]} -eq 0 ] || printf 'not here, so left out: %s\n' "${optional[@]}" >&2
 [ ${#missing[@]} -eq 0 ] && exit 0
 if [ -n "$check" ]; then
     echo "missing: ${missing[*]}" >&2
