@@ -160,7 +160,7 @@ static void write_all(struct lpo_analysis *a, struct lpo_region_selection *selec
 
         check_parts(s);
         lpo_report_add_regions(doc, s, &options);
-        lpo_report_add_region_idle(doc, a, s, &idle);
+        lpo_report_add_region_idle(doc, a, &idle);
         lpo_report_add_backward(doc, s, &options);
     }
     lpo_vec_free(&ids);

@@ -121,7 +121,7 @@ static int add_sections(const struct lpo_args *args, const struct lpo_analysis *
             lpo_doc_note(doc, LPO_NOTE_INFO, "No counters were sampled beside this trace.");
         if (lpo_cli_args_has(args, "metrics")) {
             lpo_report_add_call_counters(doc, a, s, &o);
-            lpo_report_add_captured_counters(doc, s, &o);
+            lpo_report_add_captured_counters(doc, a, s, &o);
         }
         if (s->coverage.total.launches)
             lpo_report_add_coverage(doc, s);

@@ -33,11 +33,9 @@ static void print(struct lpo_app *app, const struct lpo_args *args, const struct
                   const struct lpo_writer *writer, size_t most)
 {
     LPO_AUTO(lpo_doc) doc = lpo_doc_create_data(LPO_TOP_SCHEMA, "top", "Top kernels");
-    const lpo_top_rows *rows = lpo_analysis_top(a, LPO_KERNEL);
 
     if (writer->records) {
-        lpo_report_put_kernels(doc->data, a->cells, rows->at,
-                               most && most < rows->len ? most : rows->len);
+        lpo_report_put_kernels(doc->data, a, most);
         lpo_report_put_notes(doc->data, a, a->select);
     } else {
         doc->whole = lpo_cli_args_has(args, "full-names");

@@ -400,7 +400,7 @@ static void add_region(struct lpo_doc *doc, const struct lpo_report_ncu *n, size
     }
     add_facts(doc, row);
     add_metrics(doc, n->all, row, &n->order);
-    lpo_report_add_row_kernels(doc, n->all, row, &n->measured,
+    lpo_report_add_row_kernels(doc, n->analysis, n->all, row, &n->measured, "kernels", "Kernels",
                                single ? lpo_budget()->listed_kernels : 10);
 }
 

@@ -2,9 +2,7 @@
 /* report.{md,json,…}: the chapters of a run's main report, in their order. */
 #include "analysis/analysis.h"
 #include "analysis/limits/limits.h"
-#include "region/top_kernels.h"
 #include "report/chapters/chapters.h"
-#include "report/counter_records.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/findings/findings.h"
@@ -51,8 +49,6 @@ static void add_limits(struct lpo_doc *doc, const struct lpo_rundir *d, const st
 static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
                          const struct lpo_source *s)
 {
-    const lpo_top_rows *top = lpo_analysis_top(s->analysis, LPO_KERNEL);
-
     lpo_report_put_findings(doc->data, d, s);
     lpo_report_put_scopes_in(doc->data, s->analysis, d->aggregate, SCOPE_BYTES);
     lpo_report_put_modules(doc->data, d);
@@ -70,7 +66,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_report_put_numbers(doc->data, s->analysis);
     lpo_report_put_devices(doc->data, s->analysis);
     lpo_report_put_counters(doc->data, s->analysis);
-    lpo_report_put_most_kernels(doc->data, s->analysis->cells, top->at, top->len);
+    lpo_report_put_most_kernels(doc->data, s->analysis);
     lpo_report_put_notes(doc->data, s->analysis, s->select);
 }
 

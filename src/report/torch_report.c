@@ -69,7 +69,6 @@ static void idle(struct lpo_doc *doc, const struct torch *t)
     lpo_report_add_blocked_calls(doc, a, ROWS);
     lpo_report_add_longest_gaps(doc, a, ROWS);
     lpo_report_add_devices(doc, a);
-    lpo_report_add_streams(doc, a, 32);
 }
 
 static const struct lpo_column memory_columns[] = {

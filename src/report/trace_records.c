@@ -6,8 +6,8 @@
 #include "analysis/analysis.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/numbers/numbers.h"
+#include "analysis/tables/tables.h"
 #include "analysis/wall/timeline.h"
-#include "region/classes.h"
 #include "region/scope.h"
 #include "region/top_kernels.h"
 #include "report/doc/doc.h"
@@ -78,14 +78,6 @@ static void put_metrics(struct lpo_record *to, const char *key, const struct lpo
     }
 }
 
-static void put_min_max(struct lpo_record *r, const struct lpo_sum *s)
-{
-    bool known = s->launches > s->unknown && s->min_ns != LPO_NO_TIME;
-
-    lpo_doc_put_int_if(r, "min_ns", known, s->min_ns);
-    lpo_doc_put_int_if(r, "max_ns", known, s->max_ns);
-}
-
 uint32_t lpo_report_listed_kernels(const struct lpo_region_row *row)
 {
     return row->nkernels < lpo_budget()->listed_kernels ? row->nkernels
@@ -102,45 +94,24 @@ static void put_kernels_left_out(struct lpo_record *to, uint64_t kernels, const 
     put_ns(r, "gpu_ns", sum);
 }
 
-struct region_kernels {
-    const struct lpo_region_scope *scope;
-    const struct lpo_kernel_row *rows;
-};
-
-static void make_region_kernel(const void *ctx, size_t i, struct lpo_record *r)
+static void put_region_kernels(struct lpo_record *to, const struct lpo_analysis *a,
+                               const struct lpo_region_scope *s, const struct lpo_region_row *row)
 {
-    const struct region_kernels *from = ctx;
-    const struct lpo_trace *t = from->scope->cells->tree->trace;
-    const struct lpo_kernel_row *k = &from->rows[i];
-    uint32_t linker = lpo_region_cells_linker(from->scope->cells, k->name);
-
-    put_trace_name(r, "name", t, k->name);
-    /* each source spells a demangled name in its own way; this one is the same in all */
-    if (linker && linker != k->name)
-        put_trace_name(r, "linker", t, linker);
-    lpo_doc_put_uint(r, "launches", k->all.launches);
-    put_ns(r, "gpu_ns", &k->all);
-    put_min_max(r, &k->all);
-    lpo_doc_put_uint(r, "launches_exclusive", k->self.launches);
-    put_ns(r, "gpu_ns_exclusive", &k->self);
-    put_estimated(r, &k->all);
-}
-
-static void put_region_kernels(struct lpo_record *to, const struct lpo_region_scope *s,
-                               const struct lpo_region_row *row)
-{
-    struct region_kernels *kernels = LPO_NEW(to->arena, struct region_kernels);
+    struct lpo_rows rows =
+        lpo_tables_region_kernels(lpo_tables_of(to->arena, a, NULL), s, row, NULL);
     struct lpo_sum left_out = { 0 };
 
-    *kernels = (struct region_kernels){ s, row->nkernels ? &s->kernels.at[row->kernels] : NULL };
-    for (uint32_t i = lpo_report_listed_kernels(row); i < row->nkernels; i++)
-        lpo_region_sum_add(&left_out, &kernels->rows[i].all);
+    rows.count = lpo_report_listed_kernels(row);
+    for (size_t i = rows.count; i < row->nkernels; i++)
+        lpo_region_sum_add(&left_out, &s->kernels.at[row->kernels + i].all);
     if (left_out.launches)
-        put_kernels_left_out(to, row->nkernels - lpo_report_listed_kernels(row), &left_out);
-    lpo_doc_put_stream(to, "kernels", lpo_report_listed_kernels(row), make_region_kernel, kernels);
+        put_kernels_left_out(to, row->nkernels - rows.count, &left_out);
+    lpo_doc_put_rows(to, "kernels", &rows,
+                     "name linker launches gpu_ns min_ns max_ns launches_exclusive "
+                     "gpu_ns_exclusive launches_time_estimated");
 }
 
-static void put_gaps(struct lpo_record *to, const char *key, const struct lpo_gaps *g)
+void lpo_report_put_gaps(struct lpo_record *to, const char *key, const struct lpo_gaps *g)
 {
     struct lpo_record *gaps = lpo_doc_put_record(to, key);
 
@@ -150,62 +121,6 @@ static void put_gaps(struct lpo_record *to, const char *key, const struct lpo_ga
         lpo_doc_put_uint(r, "count", g->by[i].count);
         lpo_doc_put_int(r, "ns", g->by[i].ns);
     }
-}
-
-static void put_path(struct lpo_record *r, const struct lpo_region_scope *s,
-                     const struct lpo_region_row *row)
-{
-    LPO_STR path = { 0 };
-    uint32_t parent =
-        row->node == LPO_NODE_OUTSIDE ? LPO_NONE : s->cells->tree->nodes.at[row->node].parent;
-
-    lpo_region_row_add_path(s, row, &path);
-    lpo_doc_put_textn(r, "path", lpo_str_text(&path), path.len);
-    if (parent == LPO_NONE) {
-        lpo_doc_put_null(r, "parent");
-        return;
-    }
-    lpo_str_clear(&path);
-    lpo_region_add_path(s->cells->tree, parent, &path);
-    lpo_doc_put_textn(r, "parent", lpo_str_text(&path), path.len);
-}
-
-/* What the regions of a scope are made from. */
-struct scope_regions {
-    const struct lpo_analysis *a;
-    struct lpo_scope_id id; /* not the scope itself: a large one is gone when the next is made */
-    const uint32_t *rows;   /* which rows; NULL: all */
-};
-
-/* One call, where the first differ from later ones. */
-static void put_calls(struct lpo_record *to, const struct lpo_region_scope *s,
-                      const struct lpo_region_row *row)
-{
-    struct lpo_region_calls c;
-    struct lpo_record *r;
-    bool gpu;
-
-    if (!lpo_region_row_calls(s, row, &c) || !c.differ)
-        return;
-    gpu = c.first_gpu_ns != LPO_NO_TIME;
-    r = lpo_doc_put_record(to, "one_call");
-    lpo_doc_put_int(r, "first_host_ns", c.first_host_ns);
-    lpo_doc_put_int(r, "later_host_ns", c.later_host_ns);
-    lpo_doc_put_int_if(r, "first_gpu_ns", gpu, c.first_gpu_ns);
-    lpo_doc_put_int_if(r, "later_gpu_ns", gpu, c.later_gpu_ns);
-}
-
-/* As the program gave its ranges of this name. */
-static void put_look(struct lpo_record *to, const struct lpo_region_tree *tree, uint32_t node)
-{
-    const struct lpo_region *region = node == LPO_NODE_OUTSIDE ? NULL : &tree->nodes.at[node];
-    const struct lpo_range_look *look =
-        region ? lpo_trace_look(tree->trace, region->name, region->domain) : NULL;
-
-    if (look && look->category != LPO_NONE)
-        put_trace_name(to, "category", tree->trace, look->category);
-    if (look && look->has_color)
-        lpo_doc_put_text(to, "color", lpo_arena_printf(to->arena, "#%06x", look->color));
 }
 
 /* Of the whole trace: which process gave a number is not kept. */
@@ -228,49 +143,19 @@ static void put_numbers(struct lpo_record *to, const struct lpo_analysis *a, uin
     }
 }
 
-static void make_region(const void *ctx, size_t i, struct lpo_record *r)
+/* What is no value of one column. */
+static void put_lists(const struct lpo_rows *rows, size_t i, struct lpo_record *r)
 {
-    const struct scope_regions *from = ctx;
-    const struct lpo_analysis *a = from->a;
-    const struct lpo_region_scope *s = lpo_analysis_scope(a, from->id);
-    const struct lpo_region_row *row = &s->rows.at[from->rows ? from->rows[i] : i];
-    bool host = row->visits_known;
+    const struct lpo_analysis *a = lpo_tables_analysis(rows);
+    const struct lpo_region_scope *s;
+    const struct lpo_region_row *row = lpo_tables_region_row(rows, i, &s);
+    bool all = s->id.kind == LPO_SCOPE_ALL;
 
-    put_path(r, s, row);
-    lpo_doc_put_uint(r, "depth", lpo_region_row_depth(s, row));
-    lpo_doc_put_text(r, "kind", lpo_region_row_kind(s, row));
-    if (lpo_region_row_source(s, row))
-        lpo_doc_put_text(r, "source", lpo_region_row_source(s, row));
-    put_look(r, s->cells->tree, row->node);
-    lpo_doc_put_int_if(r, "visits", host, (int64_t)row->visits);
-    lpo_doc_put_uint(r, "launches", row->all.launches);
-    lpo_doc_put_uint(r, "launches_exclusive", row->self.launches);
-    lpo_doc_put_int_if(r, "host_ns", host, row->host_ns);
-    lpo_doc_put_int_if(r, "host_ns_exclusive", host, row->host_self_ns);
-    put_ns(r, "gpu_ns_inclusive", &row->all);
-    put_ns(r, "gpu_ns_exclusive", &row->self);
-    put_calls(r, s, row);
-    if (s->id.kind == LPO_SCOPE_ALL)
+    if (all)
         put_numbers(r, a, row->node);
-    if (s->cells->left_out || row->copies.shares) /* else the shares are whole graphs again */
-        put_estimated(r, &row->all);
-    lpo_doc_put_uint(r, "distinct_kernels", row->nkernels);
-    if (row->open)
-        lpo_doc_put_uint(r, "never_closed", row->open);
-    if (row->copies.launches)
-        put_copies(r, "copies", &row->copies);
-    if (row->captured.launches)
-        put_part(r, "captured_here", &row->captured);
-    if (row->adopted.launches)
-        put_part(r, "adopted", &row->adopted);
-    if (row->backward.launches)
-        put_part(r, "backward", &row->backward);
-    if (row->recomputed.launches)
-        put_part(r, "recomputed", &row->recomputed);
     /* gaps belong to streams, so only the scope that holds every stream has them */
-    if (s->id.kind == LPO_SCOPE_ALL && row->node != LPO_NODE_OUTSIDE &&
-        lpo_wall_gaps_ns(&a->timeline->nodes[row->node]))
-        put_gaps(r, "idle", &a->timeline->nodes[row->node]);
+    if (all && row->node != LPO_NODE_OUTSIDE && lpo_wall_gaps_ns(&a->timeline->nodes[row->node]))
+        lpo_report_put_gaps(r, "idle", &a->timeline->nodes[row->node]);
     if (row->metrics != LPO_NONE && (row->measured || row->estimated)) {
         lpo_doc_put_uint(r, "kernels_measured", row->measured);
         lpo_doc_put_uint(r, "kernels_estimated", row->estimated);
@@ -280,20 +165,36 @@ static void make_region(const void *ctx, size_t i, struct lpo_record *r)
         put_metrics(r, "metrics_exclusive", s, row->metrics_self, true);
     if (row->metrics_captured != LPO_NONE)
         put_metrics(r, "metrics_captured_here", s, row->metrics_captured, true);
-    if (a->sampled && s->id.kind == LPO_SCOPE_ALL && row->node != LPO_NODE_OUTSIDE &&
-        row->metrics != LPO_NONE) {
+    if (a->sampled && all && row->node != LPO_NODE_OUTSIDE && row->metrics != LPO_NONE) {
         lpo_doc_put_whole(r, "border_ns", lpo_measure_computed(a->sampled->borders[row->node].ns));
         lpo_doc_put_whole(r, "border_dram_bytes",
                           lpo_measure_computed(a->sampled->borders[row->node].bytes));
     }
-    put_region_kernels(r, s, row);
+    put_region_kernels(r, a, s, row);
 }
+
+#define PART(name, key)                                                                            \
+    name ".launches=" key "_launches+ " name ".gpu_ns=" key "_ns " name                            \
+         ".launches_time_estimated=" key "_estimated "
+
+static const char members[] =
+    "path parent depth kind source category color visits launches launches_exclusive host_ns "
+    "host_ns_exclusive gpu_ns_inclusive gpu_ns_exclusive one_call.first_host_ns? "
+    "one_call.later_host_ns one_call.first_gpu_ns one_call.later_gpu_ns launches_time_estimated "
+    "distinct_kernels never_closed+ copies.count=copy_count+ copies.ns=copy_ns "
+    "copies.bytes=copy_bytes " PART("captured_here", "captured") PART("adopted", "adopted")
+        PART("backward", "backward") PART("recomputed", "recomputed");
 
 void lpo_report_put_region(struct lpo_record *to, const struct lpo_analysis *a, size_t i)
 {
-    struct scope_regions all = { a, { .kind = LPO_SCOPE_ALL }, NULL };
+    const uint32_t which = (uint32_t)i;
+    const struct lpo_rows rows =
+        lpo_tables_scope_regions(lpo_tables_of(to->arena, a, NULL),
+                                 (struct lpo_scope_id){ .kind = LPO_SCOPE_ALL }, &which, 1);
+    struct lpo_record *r = lpo_doc_put_record(to, "region");
 
-    make_region(&all, i, lpo_doc_put_record(to, "region"));
+    lpo_doc_put_row(r, &rows, 0, members);
+    put_lists(&rows, 0, r);
 }
 
 static void put_coverage(struct lpo_record *to, const struct lpo_coverage *c,
@@ -342,33 +243,10 @@ struct lpo_record *lpo_report_put_scope_head(struct lpo_record *to, const struct
 void lpo_report_put_regions(struct lpo_record *r, const struct lpo_analysis *a,
                             struct lpo_scope_id id, const uint32_t *rows, size_t count)
 {
-    struct scope_regions *regions = LPO_NEW(r->arena, struct scope_regions);
+    const struct lpo_rows regions =
+        lpo_tables_scope_regions(lpo_tables_of(r->arena, a, NULL), id, rows, count);
 
-    *regions = (struct scope_regions){ a, id, rows };
-    lpo_doc_put_stream(r, "regions", count, make_region, regions);
-}
-
-/* The streams of a device; of all devices together no more than there are tables of scopes. */
-static void put_streams(struct lpo_record *to, const struct lpo_wall_timeline *t, uint16_t device,
-                        uint64_t *left)
-{
-    struct lpo_record *streams = lpo_doc_put_list(to, "streams");
-
-    for (size_t i = 0; i < t->streams.len && *left; i++) {
-        const struct lpo_stream_time *s = &t->streams.at[i];
-        struct lpo_record *r;
-
-        if (s->device != device)
-            continue;
-        --*left;
-        r = lpo_doc_put_record(streams, NULL);
-        lpo_doc_put_uint(r, "stream", s->stream);
-        lpo_doc_put_uint(r, "gpu_ops", s->gpu_ops);
-        lpo_doc_put_int(r, "span_ns", s->end_ns - s->start_ns);
-        lpo_doc_put_int(r, "busy_ns", s->busy_ns);
-        lpo_doc_put_int(r, "idle_ns", lpo_wall_gaps_ns(&s->gaps));
-        put_gaps(r, "gaps", &s->gaps);
-    }
+    lpo_doc_put_rows_and(r, "regions", &regions, members, put_lists);
 }
 
 const char *lpo_report_device_scope(struct lpo_arena *arena, const struct lpo_device *d)
@@ -377,80 +255,27 @@ const char *lpo_report_device_scope(struct lpo_arena *arena, const struct lpo_de
                         : lpo_arena_printf(arena, "device:%d", d->id);
 }
 
-void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a)
+void lpo_report_put_kernels(struct lpo_record *to, const struct lpo_analysis *a, size_t most)
 {
-    struct lpo_record *devices = lpo_doc_put_list(to, "devices");
-    uint64_t streams = lpo_budget()->scopes;
+    struct lpo_rows rows = lpo_tables_top(lpo_tables_of(to->arena, a, NULL), LPO_KERNEL, NULL);
 
-    for (size_t i = 0; i < a->timeline->devices.len && i < lpo_budget()->scopes; i++) {
-        const struct lpo_device_time *d = &a->timeline->devices.at[i];
-        const struct lpo_device *device = &a->trace->devices.at[d->device];
-        struct lpo_record *r = lpo_doc_put_record(devices, NULL);
-        bool known = !d->overlap_unknown;
-
-        lpo_doc_put_int(r, "device", device->id);
-        lpo_doc_put_int_if(r, "rank", device->rank >= 0, device->rank);
-        lpo_doc_put_text(r, "name",
-                         device->name == LPO_NONE ? NULL : lpo_trace_text(a->trace, device->name));
-        lpo_doc_put_uint(r, "gpu_ops", d->gpu_ops);
-        lpo_doc_put_int(r, "span_ns", d->span_ns);
-        lpo_doc_put_int(r, "busy_ns", d->busy_ns);
-        lpo_doc_put_int(r, "idle_ns", d->idle_ns);
-        lpo_doc_put_int_if(r, "compute_ns", known, d->compute_ns);
-        lpo_doc_put_int_if(r, "communication_ns", known, d->communication_ns);
-        lpo_doc_put_int_if(r, "exposed_communication_ns", known, d->exposed_ns);
-        lpo_doc_put_int_if(r, "hidden_communication_ns", known,
-                           d->communication_ns - d->exposed_ns);
-        lpo_doc_put_int(r, "other_collectives_ns", 0); /* all of them are communication now */
-        put_gaps(r, "gaps", &d->gaps);
-        put_streams(r, a->timeline, d->device, &streams);
-    }
+    rows.count = most && most < rows.count ? most : rows.count;
+    lpo_doc_put_rows(to, "kernels", &rows,
+                     "name short_name launches gpu_ns min_ns max_ns launches_time_estimated share "
+                     "class");
 }
 
-struct top_kernels {
-    const struct lpo_region_cells *cells;
-    const struct lpo_top_row *rows;
-};
-
-static void make_kernel(const void *ctx, size_t i, struct lpo_record *r)
+void lpo_report_put_most_kernels(struct lpo_record *to, const struct lpo_analysis *a)
 {
-    const struct top_kernels *from = ctx;
-    const struct lpo_region_cells *cells = from->cells;
-    const struct lpo_top_row *row = &from->rows[i];
-    const struct lpo_sum *sum = &row->sum;
-
-    put_trace_name(r, "name", cells->tree->trace, row->name);
-    lpo_doc_put_text(r, "short_name", lpo_region_cells_short_name(cells, row->name));
-    lpo_doc_put_uint(r, "launches", sum->launches);
-    put_ns(r, "gpu_ns", sum);
-    put_min_max(r, sum);
-    put_estimated(r, sum);
-    lpo_doc_put_measure(r, "share",
-                        lpo_region_sum_known(sum) ? lpo_measure_computed(row->share)
-                                                  : lpo_measure_unknown());
-    lpo_doc_put_text(r, "class", lpo_region_class_name(lpo_region_cells_class(cells, row->name)));
-}
-
-void lpo_report_put_kernels(struct lpo_record *to, const struct lpo_region_cells *cells,
-                            const struct lpo_top_row *rows, size_t count)
-{
-    struct top_kernels *kernels = LPO_NEW(to->arena, struct top_kernels);
-
-    *kernels = (struct top_kernels){ cells, rows };
-    lpo_doc_put_stream(to, "kernels", count, make_kernel, kernels);
-}
-
-void lpo_report_put_most_kernels(struct lpo_record *to, const struct lpo_region_cells *cells,
-                                 const struct lpo_top_row *rows, size_t count)
-{
-    size_t most = count < lpo_budget()->listed_kernels ? count : lpo_budget()->listed_kernels;
+    const lpo_top_rows *top = lpo_analysis_top(a, LPO_KERNEL);
+    size_t most = lpo_budget()->listed_kernels;
     struct lpo_sum left_out = { 0 };
 
-    for (size_t i = most; i < count; i++)
-        lpo_region_sum_add(&left_out, &rows[i].sum);
-    if (most < count)
-        put_kernels_left_out(to, count - most, &left_out);
-    lpo_report_put_kernels(to, cells, rows, most);
+    for (size_t i = most; i < top->len; i++)
+        lpo_region_sum_add(&left_out, &top->at[i].sum);
+    if (most < top->len)
+        put_kernels_left_out(to, top->len - most, &left_out);
+    lpo_report_put_kernels(to, a, most);
 }
 
 static void put_note(void *list, bool warning, const char *text)

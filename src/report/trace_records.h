@@ -12,12 +12,11 @@ struct lpo_analysis;
 struct lpo_arena;
 struct lpo_device;
 struct lpo_doc;
+struct lpo_gaps;
 struct lpo_record;
 struct lpo_hardware;
 struct lpo_rows;
-struct lpo_region_cells;
 struct lpo_region_selection;
-struct lpo_top_row;
 
 #define LPO_REGIONS_SCHEMA   "lpo.regions/2"
 #define LPO_TOP_SCHEMA       "lpo.top/1"
@@ -35,7 +34,10 @@ void lpo_report_put_region(struct lpo_record *to, const struct lpo_analysis *a, 
 void lpo_report_put_coverage(struct lpo_record *to, const struct lpo_analysis *a);
 /* "device:0", or "rank:3/device:0" where the trace has ranks: the scope of one GPU. */
 const char *lpo_report_device_scope(struct lpo_arena *arena, const struct lpo_device *d);
-/* "devices": every GPU with span, busy, idle, communication, streams and their gaps. */
+/* Gaps by cause, as a member. */
+void lpo_report_put_gaps(struct lpo_record *to, const char *key, const struct lpo_gaps *g);
+/* "devices": every GPU with span, busy, idle, communication, streams and their gaps. In
+ * chapters/wall.c. */
 void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a);
 /* "wall": where the time of every GPU went, longest span first. In chapters/wall.c. */
 void lpo_report_put_wall(struct lpo_record *to, const struct lpo_analysis *a);
@@ -55,6 +57,8 @@ void lpo_report_put_arrivals(struct lpo_record *to, const struct lpo_analysis *a
 void lpo_report_put_rank_balance(struct lpo_record *to, const struct lpo_analysis *a);
 /* "rank_steps": ranks × steps. In chapters/rank_steps.c. */
 void lpo_report_put_rank_steps(struct lpo_record *to, const struct lpo_analysis *a);
+/* "counters": where counters were sampled. In chapters/counters.c. */
+void lpo_report_put_counters(struct lpo_record *to, const struct lpo_analysis *a);
 /* "memory": the most in use at one time, by allocator, with its owners. In chapters/memory_peaks.c.
  */
 void lpo_report_put_memory(struct lpo_record *to, const struct lpo_analysis *a);
@@ -62,13 +66,10 @@ void lpo_report_put_memory(struct lpo_record *to, const struct lpo_analysis *a);
 void lpo_report_put_windows(struct lpo_record *to, const struct lpo_analysis *a);
 /* "range_numbers": payloads of ranges, by name. In chapters/range_numbers.c. */
 void lpo_report_put_numbers(struct lpo_record *to, const struct lpo_analysis *a);
-/* "kernels": the first `count` of `rows`. */
-void lpo_report_put_kernels(struct lpo_record *to, const struct lpo_region_cells *cells,
-                            const struct lpo_top_row *rows, size_t count);
-/* The same for all rows, as many as the budget allows: the most expensive, and in
- * "kernels_left_out" the sums of the others. */
-void lpo_report_put_most_kernels(struct lpo_record *to, const struct lpo_region_cells *cells,
-                                 const struct lpo_top_row *rows, size_t count);
+/* "kernels": the first `most`, 0: all. */
+void lpo_report_put_kernels(struct lpo_record *to, const struct lpo_analysis *a, size_t most);
+/* The same, as many as the budget allows; in "kernels_left_out" the sums of the others. */
+void lpo_report_put_most_kernels(struct lpo_record *to, const struct lpo_analysis *a);
 /* "notes": see report/notes.h. */
 void lpo_report_put_notes(struct lpo_record *to, const struct lpo_analysis *a,
                           const struct lpo_region_selection *select);

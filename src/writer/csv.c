@@ -46,7 +46,7 @@ static void add_cell(struct lpo_str *out, enum lpo_cell_type type, const struct 
     else if (type == LPO_CELL_BYTES)
         lpo_json_add_whole(out, cell->real);
     else
-        lpo_json_add_real(out, type == LPO_CELL_PERCENT ? cell->real / 100 : cell->real);
+        lpo_json_add_real(out, cell->real);
 }
 
 static bool any_estimated(const struct lpo_table *t)

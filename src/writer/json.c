@@ -30,9 +30,6 @@ static void write_cell(struct lpo_json_writer *w, const char *key, enum lpo_cell
     case LPO_CELL_FLAG:
         lpo_jw_bool(w, key, cell->whole != 0);
         break;
-    case LPO_CELL_PERCENT:
-        lpo_jw_real(w, key, cell->real / 100);
-        break;
     default:
         lpo_jw_real(w, key, cell->real);
     }

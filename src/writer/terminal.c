@@ -43,7 +43,7 @@ static void add_bar(const struct text *w, const struct lpo_doc_cell *cell)
                                          "\xe2\x96\x8a",
                                          "\xe2\x96\x89",
                                          "\xe2\x96\x88" };
-    double share = cell->how == LPO_UNKNOWN || !(cell->real > 0) ? 0 : cell->real / 100;
+    double share = cell->how == LPO_UNKNOWN || !(cell->real > 0) ? 0 : cell->real;
     int eighths = share >= 1 ? 8 * BAR : (int)(share * 8 * BAR + 0.5);
 
     lpo_str_addc(w->out, ' ');

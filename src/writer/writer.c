@@ -201,7 +201,7 @@ void lpo_writer_cell(const struct lpo_column *column, const struct lpo_doc_cell 
         lpo_units_add_bytes(out, cell->real);
         break;
     case LPO_CELL_PERCENT:
-        lpo_units_add_percent(out, cell->real);
+        lpo_units_add_percent(out, 100 * cell->real);
         break;
     case LPO_CELL_MEASURE:
         lpo_units_add_si(out, cell->real, column->unit ? column->unit : "");

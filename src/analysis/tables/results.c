@@ -86,6 +86,53 @@ static struct lpo_cell parent_cell(const struct lpo_rows *rows, const struct lpo
     return lpo_cell_scratch(rows);
 }
 
+/* As the program gave its ranges of this name. */
+static const struct lpo_range_look *look_of(const struct region_row *r)
+{
+    const struct lpo_region_tree *tree = r->s->cells->tree;
+    const struct lpo_region *region =
+        r->r->node == LPO_NODE_OUTSIDE ? NULL : &tree->nodes.at[r->r->node];
+
+    return region ? lpo_trace_look(tree->trace, region->name, region->domain) : NULL;
+}
+
+static struct lpo_cell color_cell(const struct lpo_rows *rows, const struct lpo_range_look *look)
+{
+    if (!look || !look->has_color)
+        return lpo_cell_unknown();
+    lpo_str_addf(lpo_table_scratch(rows), "#%06x", look->color);
+    return lpo_cell_scratch(rows);
+}
+
+/* Of the calls of a region, where the first differ from later ones. */
+static struct lpo_cell call_cell(const struct region_row *r, size_t member)
+{
+    struct lpo_region_calls c;
+    int64_t ns;
+
+    if (!lpo_region_row_calls(r->s, r->r, &c) || !c.differ)
+        return lpo_cell_unknown();
+    ns = *(const int64_t *)((const char *)&c + member);
+    return lpo_cell_whole_if(ns != LPO_NO_TIME, ns);
+}
+
+/* Launches whose time is a share of their CUDA graph's; else the shares are whole graphs again. */
+static struct lpo_cell estimated_cell(const struct lpo_sum *s, bool some)
+{
+    return lpo_cell_whole_if(some && s->shares > 0, (int64_t)s->shares);
+}
+
+#define CALL(X, member, title, meaning)                                                            \
+    X(region, member, title, NS, FACT, meaning,                                                    \
+      call_cell(&r, offsetof(struct lpo_region_calls, member)))
+
+#define PART(X, key, word, meaning)                                                                \
+    X(region, key##_launches, word " launches", COUNT, ADDS, meaning,                              \
+      lpo_cell_count(r.r->key.launches))                                                           \
+    X(region, key##_ns, word, NS, ADDS, "GPU time of these", lpo_tables_sum(&r.r->key))            \
+    X(region, key##_estimated, word " estimated", COUNT, ADDS, "of these: shares of CUDA graphs",  \
+      estimated_cell(&r.r->key, true), .rare = true)
+
 #define REGION(X)                                                                                  \
     X(region, scope, "Scope", TEXT, KEY, "aggregate, process:<pid>, device:<id> or rank:<n>",      \
       scope_name(rows, r.scope))                                                                   \
@@ -98,7 +145,11 @@ static struct lpo_cell parent_cell(const struct lpo_rows *rows, const struct lpo
     X(region, kind, "Kind", TEXT, FACT, "push_pop, start_end, outside, module or python",          \
       lpo_cell_text(lpo_region_row_kind(r.s, r.r)))                                                \
     X(region, source, "Source", TEXT, FACT, "file and line of a module or function",               \
-      lpo_cell_text(lpo_region_row_source(r.s, r.r)))                                              \
+      lpo_cell_text(lpo_region_row_source(r.s, r.r)), .rare = true)                                \
+    X(region, category, "Category", TEXT, FACT, "that the program gave its range",                 \
+      lpo_tables_name(rows, look_of(&r) ? look_of(&r)->category : LPO_NONE), .rare = true)         \
+    X(region, color, "Colour", TEXT, FACT, "that the program gave its range",                      \
+      color_cell(rows, look_of(&r)), .rare = true)                                                 \
     X(region, visits, "Calls", COUNT, ADDS, "times it was entered",                                \
       lpo_cell_whole_if(r.r->visits_known, (int64_t)r.r->visits))                                  \
     X(region, launches, "Launches", COUNT, ADDS, "kernels, those of regions in it included",       \
@@ -113,19 +164,55 @@ static struct lpo_cell parent_cell(const struct lpo_rows *rows, const struct lpo
       "time of its kernels, those of regions in it included", lpo_tables_sum(&r.r->all))           \
     X(region, gpu_ns_exclusive, "Own GPU time", NS, ADDS, "of it in no region inside",             \
       lpo_tables_sum(&r.r->self))                                                                  \
-    X(region, backward_ns, "Backward", NS, ADDS, "GPU time of the backward pass of what ran here", \
-      lpo_cell_whole_if(r.r->backward.launches > 0, r.r->backward.ns))                             \
+    CALL(X, first_host_ns, "First call, host", "where it differs much from later ones")            \
+    CALL(X, later_host_ns, "Later calls, host", "mean of one")                                     \
+    CALL(X, first_gpu_ns, "First call, GPU", "time of its kernels")                                \
+    CALL(X, later_gpu_ns, "Later calls, GPU", "mean of one")                                       \
+    X(region, launches_time_estimated, "Estimated", COUNT, ADDS,                                   \
+      "launches whose time is a share of their CUDA graph's",                                      \
+      estimated_cell(&r.r->all, r.s->cells->left_out || r.r->copies.shares), .rare = true)         \
+    X(region, distinct_kernels, "Kernels", COUNT, FACT, "kernels by name",                         \
+      lpo_cell_count(r.r->nkernels))                                                               \
+    X(region, never_closed, "Never closed", COUNT, ADDS, "calls that end with their process",      \
+      lpo_cell_count(r.r->open))                                                                   \
+    X(region, copy_count, "Copies", COUNT, ADDS, "copies and memsets",                             \
+      lpo_cell_count(r.r->copies.launches))                                                        \
     X(region, copy_ns, "Copies", NS, ADDS, "time of copies and memsets",                           \
       lpo_tables_sum(&r.r->copies))                                                                \
     X(region, copy_bytes, "Copied", BYTES, ADDS, "that they moved",                                \
       lpo_cell_count(r.r->copies.bytes))                                                           \
-    X(region, distinct_kernels, "Kernels", COUNT, FACT, "kernels by name",                         \
-      lpo_cell_count(r.r->nkernels))
+    PART(X, captured, "Captured", "kernels of graphs that were captured in it")                    \
+    PART(X, adopted, "Adopted", "kernels of threads without ranges")                               \
+    PART(X, backward, "Backward", "kernels of the backward pass of what ran here")                 \
+    PART(X, recomputed, "Recomputed", "kernels of the forward pass that were launched again")      \
+    X(region, kernels_measured, "Measured", COUNT, ADDS, "launches with counters of their own",    \
+      lpo_cell_count(r.r->measured))                                                               \
+    X(region, kernels_estimated, "By representative", COUNT, ADDS,                                 \
+      "launches with the counters of another", lpo_cell_count(r.r->estimated))
 
 LPO_TABLE_OF(region, REGION)
 
 const struct lpo_table_kind lpo_tables_regions = LPO_TABLE_KIND(
     region, "regions", "Time by region, for everything together and by process, GPU and rank");
+
+struct lpo_rows lpo_tables_scope_regions(const struct lpo_tables_of *of, struct lpo_scope_id scope,
+                                         const uint32_t *which, size_t count)
+{
+    struct region_at *all = lpo_arena_array(of->arena, count + 1, sizeof *all);
+
+    for (size_t i = 0; i < count; i++)
+        all[i] = (struct region_at){ scope, which ? which[i] : (uint32_t)i };
+    return lpo_tables_rows(of, &lpo_tables_regions, all, count);
+}
+
+const struct lpo_region_row *lpo_tables_region_row(const struct lpo_rows *regions, size_t i,
+                                                   const struct lpo_region_scope **s)
+{
+    const struct region_row r = region_of(regions, i);
+
+    *s = r.s;
+    return r.r;
+}
 
 struct lpo_rows lpo_tables_open_regions(const void *of)
 {
@@ -155,6 +242,7 @@ struct kernels {
     const struct lpo_kernel_row *of_region;
     int64_t total_ns;
     const struct lpo_counters_by_kernel *measured; /* NULL: none */
+    enum lpo_gpu_op_kind kind;
 };
 
 struct kernel_row {
@@ -163,25 +251,26 @@ struct kernel_row {
     const struct lpo_sum *sum, *self; /* self: NULL but in a region */
     int64_t total_ns;
     const struct lpo_kernel_counters *counters;
+    const char *class;
 };
 
 static struct kernel_row kernel_of(const struct lpo_rows *rows, size_t i)
 {
     const struct kernels *from = rows->at;
     const struct lpo_region_cells *cells = lpo_tables_analysis(rows)->cells;
+    const struct lpo_trace *t = cells->tree->trace;
     const struct lpo_kernel_row *k = from->of_region ? &from->of_region[i] : NULL;
-    struct kernel_row r = { cells,
-                            k ? k->name : from->top[i].name,
-                            k ? &k->all : &from->top[i].sum,
-                            k ? &k->self : NULL,
-                            from->total_ns,
-                            NULL };
+    struct kernel_row r = { cells, k ? k->name : from->top[i].name, k ? &k->all : &from->top[i].sum,
+                            k ? &k->self : NULL, from->total_ns };
     uint32_t linker = from->measured ? lpo_region_cells_linker(cells, r.name) : 0;
 
     if (from->measured)
-        r.counters =
-            lpo_counters_find_kernel(from->measured, lpo_trace_text(cells->tree->trace, r.name),
-                                     linker ? lpo_trace_text(cells->tree->trace, linker) : NULL);
+        r.counters = lpo_counters_find_kernel(from->measured, lpo_trace_text(t, r.name),
+                                              linker ? lpo_trace_text(t, linker) : NULL);
+    r.class = from->kind == LPO_COPY ? "memory copy"
+              : from->kind == LPO_MEMSET
+                  ? "memset"
+                  : lpo_region_class_name(lpo_region_cells_class(cells, r.name));
     return r;
 }
 
@@ -247,7 +336,7 @@ static struct lpo_cell figure_cell(const struct kernel_row *r, enum lpo_kernel_f
     X(kernel, waves, "Waves", MEASURE(NULL), FACT, "of blocks on each SM, by ncu",                 \
       figure_cell(&r, LPO_FIGURE_WAVES), .minor = 2)                                               \
     X(kernel, class, "Class", TEXT, KEY, "what kind of computation it does, by its name",          \
-      lpo_cell_text(lpo_region_class_name(lpo_region_cells_class(r.cells, r.name))))
+      lpo_cell_text(r.class))
 
 LPO_TABLE_OF(kernel, KERNEL)
 
@@ -266,26 +355,27 @@ static const struct lpo_column region_kernel_columns[] = { KERNEL(LPO_TABLE_COLU
 static const struct lpo_table_kind region_kernels =
     LPO_TABLE_KIND(region_kernel, "region_kernels", "Kernels of a region");
 
-struct lpo_rows lpo_tables_top_kernels(const struct lpo_tables_of *of,
-                                       const struct lpo_top_row *rows, size_t count,
-                                       const struct lpo_counters_by_kernel *measured)
+struct lpo_rows lpo_tables_top(const struct lpo_tables_of *of, enum lpo_gpu_op_kind kind,
+                               const struct lpo_counters_by_kernel *measured)
 {
-    const lpo_top_rows *all = lpo_analysis_top(of->a, LPO_KERNEL);
-    struct kernels from = { .top = rows, .measured = measured };
+    const lpo_top_rows *top = lpo_analysis_top(of->a, kind);
+    struct kernels from = { .top = top->at, .measured = measured, .kind = kind };
     struct lpo_rows out;
 
-    for (size_t i = 0; i < all->len; i++)
-        from.total_ns += all->at[i].sum.ns;
+    for (size_t i = 0; i < top->len; i++)
+        from.total_ns += top->at[i].sum.ns;
     out = lpo_tables_kept(of, &lpo_tables_kernels, &from, 1, sizeof from);
-    out.count = count;
+    out.count = top->len;
     return out;
 }
 
 struct lpo_rows lpo_tables_region_kernels(const struct lpo_tables_of *of,
                                           const struct lpo_region_scope *s,
-                                          const struct lpo_region_row *row)
+                                          const struct lpo_region_row *row,
+                                          const struct lpo_counters_by_kernel *measured)
 {
-    struct kernels from = { .of_region = row->nkernels ? &s->kernels.at[row->kernels] : NULL,
+    struct kernels from = { .measured = measured && measured->len ? measured : NULL,
+                            .of_region = row->nkernels ? &s->kernels.at[row->kernels] : NULL,
                             .total_ns = row->all.ns };
     struct lpo_rows out = lpo_tables_kept(of, &region_kernels, &from, 1, sizeof from);
 
@@ -295,9 +385,7 @@ struct lpo_rows lpo_tables_region_kernels(const struct lpo_tables_of *of,
 
 struct lpo_rows lpo_tables_open_kernels(const void *of)
 {
-    const lpo_top_rows *top = lpo_analysis_top(((const struct lpo_tables_of *)of)->a, LPO_KERNEL);
-
-    return lpo_tables_top_kernels(of, top->at, top->len, NULL);
+    return lpo_tables_top(of, LPO_KERNEL, NULL);
 }
 
 /* --- operators -------------------------------------------------------------------------------- */
@@ -539,6 +627,19 @@ struct lpo_rows lpo_tables_open_steps(const void *of)
 
 typedef struct lpo_wall_device wall_row;
 
+static uint64_t gaps_of(const struct lpo_wall_device *d)
+{
+    uint64_t n = 0;
+
+    for (int i = 0; i < LPO_IDLE_CAUSES; i++)
+        n += d->idle[i].count;
+    return n;
+}
+
+#define CAUSE(X, key, title, meaning, at)                                                          \
+    X(wall, key##_ns, title, NS, ADDS, meaning, lpo_cell_whole(r->idle[at].ns))                    \
+    X(wall, key##_gaps, title " gaps", COUNT, ADDS, "how often", lpo_cell_count(r->idle[at].count))
+
 #define WALL(X)                                                                                    \
     X(wall, device, "GPU", COUNT, KEY, "number of the GPU", lpo_tables_device(rows, r->device))    \
     X(wall, rank, "Rank", COUNT, KEY, "rank of the process that saw it",                           \
@@ -555,14 +656,15 @@ typedef struct lpo_wall_device wall_row;
     X(wall, exposed_copy_ns, "Exposed copies", NS, ADDS, "else a copy or memset runs",             \
       lpo_cell_whole_if(!r->parts_unknown, r->exposed_copy_ns))                                    \
     X(wall, idle_ns, "Idle", NS, ADDS, "else nothing runs", lpo_cell_whole(r->idle_ns))            \
-    X(wall, blocked_ns, "Blocked", NS, ADDS, "idle: the host waited in a call",                    \
-      lpo_cell_whole(r->idle[LPO_IDLE_BLOCKED].ns))                                                \
-    X(wall, host_ns, "Host", NS, ADDS, "idle: the host launched too late",                         \
-      lpo_cell_whole(r->idle[LPO_IDLE_HOST].ns))                                                   \
-    X(wall, queued_ns, "Queued", NS, ADDS, "idle: launched, but it waited for something else",     \
-      lpo_cell_whole(r->idle[LPO_IDLE_QUEUED].ns))                                                 \
-    X(wall, unknown_ns, "Unknown", NS, ADDS, "idle: the trace does not say why",                   \
-      lpo_cell_whole(r->idle[LPO_IDLE_UNKNOWN].ns))
+    X(wall, gaps, "Gaps", COUNT, ADDS, "stretches without any operation",                          \
+      lpo_cell_count(gaps_of(r)))                                                                  \
+    X(wall, longest_gap_ns, "Longest gap", NS, MOST, "of these",                                   \
+      lpo_cell_whole(r->longest.len ? r->longest.at[0].ns : 0))                                    \
+    CAUSE(X, blocked, "Blocked", "idle: the host waited in a call", LPO_IDLE_BLOCKED)              \
+    CAUSE(X, host, "Host", "idle: the host launched too late", LPO_IDLE_HOST)                      \
+    CAUSE(X, queued, "Queued", "idle: launched, but it waited for something else",                 \
+          LPO_IDLE_QUEUED)                                                                         \
+    CAUSE(X, unknown, "Unknown", "idle: the trace does not say why", LPO_IDLE_UNKNOWN)
 
 LPO_TABLE(wall, WALL)
 

@@ -10,19 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "region/scope.h"
 #include "table/table.h"
+#include "trace/trace.h"
 
 struct lpo_analysis;
 struct lpo_arena;
 struct lpo_counters_by_kernel;
 struct lpo_hardware;
 struct lpo_operator;
-struct lpo_region_row;
-struct lpo_region_scope;
 struct lpo_rundir;
 struct lpo_source;
 struct lpo_sum;
-struct lpo_top_row;
 
 /* What the tables are opened of: the `of` of a struct lpo_table_source. */
 struct lpo_tables_of {
@@ -54,14 +53,19 @@ lpo_tables_open lpo_tables_open_regions, lpo_tables_open_kernels, lpo_tables_ope
     lpo_tables_open_steps, lpo_tables_open_wall, lpo_tables_open_gaps, lpo_tables_open_collectives,
     lpo_tables_open_ranks, lpo_tables_open_metrics;
 
-/* Kernels as in the table above, with what ncu measured of them (`measured` may be NULL). */
-struct lpo_rows lpo_tables_top_kernels(const struct lpo_tables_of *of,
-                                       const struct lpo_top_row *rows, size_t count,
-                                       const struct lpo_counters_by_kernel *measured);
+/* Some regions of a scope (NULL: the first `count`), and which one a row is. */
+struct lpo_rows lpo_tables_scope_regions(const struct lpo_tables_of *of, struct lpo_scope_id scope,
+                                         const uint32_t *which, size_t count);
+const struct lpo_region_row *lpo_tables_region_row(const struct lpo_rows *regions, size_t i,
+                                                   const struct lpo_region_scope **s);
+/* As in the table above, of one kind of operation, with what ncu measured (NULL: nothing). */
+struct lpo_rows lpo_tables_top(const struct lpo_tables_of *of, enum lpo_gpu_op_kind kind,
+                               const struct lpo_counters_by_kernel *measured);
 /* Kernels of one region; shares are of its time. */
 struct lpo_rows lpo_tables_region_kernels(const struct lpo_tables_of *of,
                                           const struct lpo_region_scope *s,
-                                          const struct lpo_region_row *row);
+                                          const struct lpo_region_row *row,
+                                          const struct lpo_counters_by_kernel *measured);
 
 /* Operators in other ways than in the table above: one row for each name, most time of its own or
  * in graphs first; the same, most time with all inside first; those that CUDA graphs replayed, with

@@ -4,16 +4,21 @@
 
 #include "analysis/analysis.h"
 #include "analysis/counters/sampled.h"
+#include "analysis/limits/counters.h"
+#include "analysis/tables/tables.h"
 #include "region/cells.h"
+#include "region/tree.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
+#include "util/arena.h"
 #include "util/str.h"
 #include "util/units.h"
 
+enum { MOST_KERNELS = 1000, MOST_CALLS = 1000 }; /* in the JSON */
 enum { REGIONS = 60, KERNELS = 15, LEAST_ROWS = 8 };
 
 /* Of the bytes: more than this of somebody else makes every figure doubtful. */
@@ -128,6 +133,109 @@ static void add_cautions(struct lpo_doc *doc, const struct lpo_analysis *a,
             scope, (unsigned long long)g->left_out);
 }
 
+/* --- kernels ---------------------------------------------------------------------------------- */
+
+static struct lpo_measure ncu_dram(const struct lpo_trace *t, const struct lpo_sampled_config *c)
+{
+    uint32_t column = lpo_trace_metric_find(t, "dram__bytes.sum");
+    uint32_t row = t->gpu_ops.at[c->op].metrics;
+    double v, scale = 1;
+
+    if (column == LPO_NONE || row == LPO_NONE || t->metrics.at[column].sampled)
+        return lpo_measure_unknown();
+    v = lpo_trace_metric_get(t, row, column);
+    if (t->metrics.at[column].unit != LPO_NONE)
+        scale = lpo_limits_unit_scale(lpo_trace_text(t, t->metrics.at[column].unit));
+    return v >= 0 ? lpo_measure_estimated(v * scale) : lpo_measure_unknown();
+}
+
+/* A configuration of a kernel on a GPU that was sampled. */
+typedef struct {
+    const struct lpo_sampled_gpu *g;
+    const struct lpo_sampled_config *c;
+    double bytes, error; /* of one launch; known: the samples support them */
+    bool known;
+} config_row;
+
+static double mean_of(const config_row *r)
+{
+    return (double)r->c->ns / (double)r->c->launches;
+}
+
+static struct lpo_cell side_cell(const struct lpo_rows *rows, const config_row *r,
+                                 const char *format, bool block)
+{
+    const struct lpo_trace *t = lpo_tables_trace(rows);
+    const uint32_t *d;
+
+    if (r->c->shape == LPO_NONE)
+        return lpo_cell_unknown();
+    d = block ? t->shapes.at[r->c->shape].block : t->shapes.at[r->c->shape].grid;
+    lpo_str_addf(lpo_table_scratch(rows), format, d[0], d[1], d[2]);
+    return lpo_cell_scratch(rows);
+}
+
+static struct lpo_cell known_cell(const config_row *r, struct lpo_measure m)
+{
+    return r->known ? lpo_cell_measure(m) : lpo_cell_unknown();
+}
+
+static struct lpo_cell active_cell(const config_row *r, enum lpo_counters_meaning meaning)
+{
+    double percent, error;
+
+    return lpo_counters_config_share(r->g, r->c, meaning, &percent, &error)
+               ? lpo_cell_measure(lpo_measure_estimated(percent / 100))
+               : lpo_cell_unknown();
+}
+
+#define CONFIG(X)                                                                                  \
+    X(config, name, "Kernel", TEXT, KEY, "of the kernel or copy",                                  \
+      r->c->kind == LPO_KERNEL ? lpo_tables_kernel(rows, r->c->name)                               \
+                               : lpo_tables_name(rows, r->c->name))                                \
+    X(config, grid_shown, "Grid", TEXT, KEY, "blocks of a launch",                                 \
+      side_cell(rows, r, "%u,%u,%u", false), .minor = 1, .width = 10)                              \
+    X(config, grid, "Grid", LIST, KEY, "blocks of a launch",                                       \
+      side_cell(rows, r, "[%u,%u,%u]", false))                                                     \
+    X(config, block, "Block", LIST, KEY, "threads of a block",                                     \
+      side_cell(rows, r, "[%u,%u,%u]", true))                                                      \
+    X(config, bytes, "Bytes", BYTES, KEY, "of a copy",                                             \
+      lpo_cell_whole_if(r->c->shape == LPO_NONE && r->c->kind != LPO_KERNEL,                       \
+                        (int64_t)r->c->bytes))                                                     \
+    X(config, launches, "Launches", COUNT, ADDS, "of it", lpo_cell_count(r->c->launches))          \
+    X(config, gpu_ns, "GPU time", NS, ADDS, "of all launches", lpo_cell_whole(r->c->ns))           \
+    X(config, mean_ns, "Mean time", NS, FACT, "of one launch",                                     \
+      lpo_cell_whole((int64_t)mean_of(r)))                                                         \
+    X(config, dram_bytes, "DRAM per launch", BYTES, FACT, "read and written",                      \
+      known_cell(r, lpo_measure_estimated(r->bytes)))                                              \
+    X(config, dram_bytes_error, "±", BYTES, FACT, "standard error of that",                        \
+      known_cell(r, lpo_measure_computed(r->error)))                                               \
+    X(config, dram_rate, "DRAM rate", MEASURE("B/s"), FACT, "bytes over time",                     \
+      known_cell(r, lpo_measure_estimated(r->bytes / mean_of(r) * 1e9)))                           \
+    X(config, tensor_active, "Tensor cores", PERCENT, FACT, "of their peak",                       \
+      active_cell(r, LPO_COUNTER_TENSOR_ACTIVE), .minor = 1)                                       \
+    X(config, sm_active, "SMs", PERCENT, FACT, "that had work",                                    \
+      active_cell(r, LPO_COUNTER_SM_ACTIVE), .minor = 2)                                           \
+    X(config, ncu_dram_bytes, "By ncu", BYTES, FACT, "the same as ncu measured it",                \
+      lpo_cell_measure(ncu_dram(lpo_tables_trace(rows), r->c)))
+
+LPO_TABLE(config, CONFIG)
+
+static const struct lpo_table_kind configs_kind =
+    LPO_TABLE_KIND(config, "kernel_counters", "Sampled counters by kernel, of one launch");
+
+static struct lpo_rows config_rows(struct lpo_arena *arena, const struct lpo_analysis *a,
+                                   const struct lpo_sampled_gpu *g)
+{
+    config_row *all = lpo_arena_array(arena, g->configs.len + 1, sizeof *all);
+
+    for (size_t i = 0; i < g->configs.len; i++) {
+        all[i] = (config_row){ .g = g, .c = &g->configs.at[i] };
+        all[i].known = lpo_counters_config_dram(g, all[i].c, &all[i].bytes, &all[i].error);
+    }
+    return lpo_tables_rows(lpo_tables_of(arena, a, NULL), &configs_kind, all, g->configs.len);
+}
+
 /* Kernels that ncu measured too: do both say the same, give or take their errors? */
 static void compare_ncu(struct lpo_doc *doc, const struct lpo_analysis *a,
                         const struct lpo_sampled_gpu *g)
@@ -138,7 +246,7 @@ static void compare_ncu(struct lpo_doc *doc, const struct lpo_analysis *a,
 
     for (size_t i = 0; i < g->configs.len; i++) {
         const struct lpo_sampled_config *c = &g->configs.at[i];
-        struct lpo_measure ncu = lpo_report_ncu_dram(a->trace, c);
+        struct lpo_measure ncu = ncu_dram(a->trace, c);
         double bytes, error;
 
         if (!lpo_counters_config_dram(g, c, &bytes, &error) || !lpo_measure_known(ncu) ||
@@ -170,8 +278,13 @@ static void add_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
                         const struct lpo_sampled_gpu *g)
 {
     const struct lpo_sampled_metric *m = lpo_counters_sampled_find(g, LPO_COUNTER_DRAM_READ);
+    const struct lpo_rows rows = config_rows(doc->arena, a, g);
 
-    lpo_report_add_kernel_counters(doc, a, g, KERNELS)->least_rows = LEAST_ROWS;
+    lpo_doc_table_of(doc, "kernel_counters", "Sampled counters by kernel, of one launch", &rows,
+                     "kernel=name grid=grid_shown launches mean_ns dram_bytes dram_bytes_error "
+                     "dram_rate tensor_active sm_active ncu_dram_bytes?",
+                     KERNELS)
+        ->least_rows = LEAST_ROWS;
     if (m)
         lpo_doc_paragraph(doc,
                           "By least squares over %llu samples, which explain %.1f %% of how they "
@@ -213,9 +326,184 @@ void lpo_report_chapter_counters(struct lpo_doc *doc, const struct lpo_rundir *d
     }
     lpo_report_add_region_counters(doc, a, lpo_analysis_all(a), &options)->least_rows = LEAST_ROWS;
     add_calls(doc, a, &options);
-    captured = lpo_report_add_captured_counters(doc, lpo_analysis_all(a), &options);
+    captured = lpo_report_add_captured_counters(doc, a, lpo_analysis_all(a), &options);
     if (captured)
         captured->least_rows = LEAST_ROWS;
     if (a->sampled->gpus.len) /* of the first: others run the same kernels */
         add_kernels(doc, a, &a->sampled->gpus.at[0]);
+}
+
+/* --- for machines ----------------------------------------------------------------------------- */
+
+static void put_metric(struct lpo_record *to, const struct lpo_sampled_gpu *g,
+                       const struct lpo_sampled_metric *m)
+{
+    struct lpo_record *r = lpo_doc_put_record(to, NULL);
+    bool share = m->kind == LPO_COUNTER_SHARE;
+
+    lpo_doc_put_text(r, "name", m->name);
+    lpo_doc_put_text(r, "counter", m->counter);
+    lpo_doc_put_text(r, "unit", m->unit);
+    /* the mean of a share over all busy time: percent times ns over ns */
+    lpo_doc_put_real(r, "total",
+                     share ? (g->covered_ns > 0 ? m->total / (double)g->covered_ns : 0) : m->total);
+    lpo_doc_put_real(r, "others_share", m->total > 0 ? m->others / m->total : 0);
+    lpo_doc_put_real(r, "baseline_per_second", m->baseline * 1e9);
+    lpo_doc_put_int(r, "ahead_ns", -m->shift_ns);
+    lpo_doc_put_flag(r, "ahead_sure", m->shift_sure);
+    lpo_doc_put_real(r, "r2", m->r2);
+    lpo_doc_put_real(r, "fitted_share", m->fitted);
+}
+
+static void put_value(struct lpo_record *to, const char *name, const char *unit, bool known,
+                      double value, double error)
+{
+    struct lpo_record *r = lpo_doc_put_record(to, name);
+
+    lpo_doc_put_measure(r, "value", known ? lpo_measure_estimated(value) : lpo_measure_unknown());
+    lpo_doc_put_measure(r, "error", known ? lpo_measure_estimated(error) : lpo_measure_unknown());
+    lpo_doc_put_text(r, "unit", unit);
+}
+
+static void put_values(const struct lpo_rows *rows, size_t i, struct lpo_record *out)
+{
+    const config_row *row = config_of(rows, i);
+    const struct lpo_sampled_gpu *g = row->g;
+    const struct lpo_sampled_config *c = row->c;
+    const struct lpo_measure ncu = ncu_dram(lpo_tables_trace(rows), c);
+    struct lpo_record *to = lpo_doc_put_record(out, "metrics");
+
+    put_value(to, "dram_bytes_both", "byte", row->known, row->bytes, row->error);
+    for (size_t m = 0; m < g->nmetrics; m++) {
+        size_t at = m * g->unknowns + c->unknown;
+        double per = g->metrics[m].kind == LPO_COUNTER_SHARE ? mean_of(row) : 1;
+
+        put_value(to, g->metrics[m].name, g->metrics[m].unit, lpo_counters_config_known(g, m, c),
+                  g->value[at] / per, g->error[at] / per);
+    }
+    if (lpo_measure_known(ncu))
+        lpo_doc_put_measure(out, "ncu_dram_bytes", ncu);
+}
+
+static void put_clock(struct lpo_record *to, const struct lpo_sampled_gpu *g)
+{
+    struct lpo_record *r = lpo_doc_put_record(to, "clock");
+
+    lpo_doc_put_int(r, "offset_ns", g->clock_ns);
+    lpo_doc_put_int(r, "found_ns", g->clock_found_ns);
+    lpo_doc_put_real(r, "correlation", g->clock_fit);
+    lpo_doc_put_flag(r, "sure", g->clock_sure);
+}
+
+/* Only where it changed: `interval_ns` says the first. */
+static void put_intervals(struct lpo_record *to, const struct lpo_sampled_gpu *g)
+{
+    struct lpo_record *list;
+
+    if (g->intervals.len < 2)
+        return;
+    list = lpo_doc_put_list(to, "intervals");
+    for (size_t i = 0; i < g->intervals.len; i++) {
+        struct lpo_record *r = lpo_doc_put_record(list, NULL);
+
+        lpo_doc_put_int(r, "from_ns", g->intervals.at[i].from_ns);
+        lpo_doc_put_int(r, "interval_ns", g->intervals.at[i].interval_ns);
+        lpo_doc_put_uint(r, "samples", g->intervals.at[i].samples);
+    }
+}
+
+static void put_sampler(struct lpo_record *to, const struct lpo_sampled_gpu *g)
+{
+    struct lpo_record *r;
+
+    if (g->sampler_cpu_ns < 0 || g->sampler_wall_ns <= 0)
+        return;
+    r = lpo_doc_put_record(to, "sampler");
+    lpo_doc_put_int(r, "cpu_ns", g->sampler_cpu_ns);
+    lpo_doc_put_int(r, "wall_ns", g->sampler_wall_ns);
+    lpo_doc_put_real(r, "core_share", (double)g->sampler_cpu_ns / (double)g->sampler_wall_ns);
+}
+
+static void put_spread(struct lpo_record *to, const char *name, const struct lpo_call_spread *s,
+                       enum lpo_call_figure f)
+{
+    struct lpo_record *r = lpo_doc_put_record(to, name);
+
+    lpo_doc_put_measure(r, "first", s->first[f]);
+    lpo_doc_put_measure(r, "min", s->least[f]);
+    lpo_doc_put_measure(r, "median", s->median[f]);
+    lpo_doc_put_measure(r, "max", s->most[f]);
+}
+
+/* Regions with a call that has figures, in the order of the tree. */
+static void put_calls(struct lpo_record *to, const struct lpo_analysis *a,
+                      const struct lpo_sampled_gpu *g)
+{
+    static const char *const names[LPO_CALL_FIGURES] = { "dram_bytes", "dram_rate", "tensor_active",
+                                                         "sm_active" };
+    size_t rows = 0;
+
+    for (uint32_t n = 0; n < a->tree->nodes.len && rows < MOST_CALLS; n++) {
+        struct lpo_call_spread s = lpo_counters_call_spread(g, &n, 1);
+        struct lpo_record *r;
+        LPO_STR path = { 0 };
+
+        if (!s.counted)
+            continue;
+        rows++;
+        r = lpo_doc_put_record(to, NULL);
+        lpo_region_add_path(a->tree, n, &path);
+        lpo_doc_put_text(r, "path", path.at);
+        lpo_doc_put_uint(r, "calls", s.calls);
+        lpo_doc_put_uint(r, "calls_with_figures", s.counted);
+        lpo_doc_put_whole(r, "gpu_ns", lpo_measure_computed(s.gpu_ns));
+        lpo_doc_put_whole(r, "border_ns", lpo_measure_computed(s.border_ns));
+        for (int f = 0; f < LPO_CALL_FIGURES; f++)
+            put_spread(r, names[f], &s, (enum lpo_call_figure)f);
+    }
+}
+
+static void put_gpu(struct lpo_record *to, const struct lpo_analysis *a,
+                    const struct lpo_sampled_gpu *g)
+{
+    struct lpo_record *r = lpo_doc_put_record(to, NULL), *metrics;
+    struct lpo_rows kernels;
+
+    lpo_doc_put_text(r, "scope",
+                     lpo_report_device_scope(r->arena, &a->trace->devices.at[g->device]));
+    lpo_doc_put_text(r, "chip", g->chip);
+    lpo_doc_put_int_if(r, "interval_ns", g->interval_ns > 0, g->interval_ns);
+    put_intervals(r, g);
+    put_sampler(r, g);
+    lpo_doc_put_uint(r, "samples", g->samples);
+    lpo_doc_put_uint(r, "samples_busy", g->busy);
+    lpo_doc_put_uint(r, "samples_lost", g->lost);
+    lpo_doc_put_int(r, "lost_ns", g->lost_ns);
+    lpo_doc_put_int(r, "gpu_ns", g->gpu_ns);
+    lpo_doc_put_int(r, "covered_ns", g->covered_ns);
+    lpo_doc_put_real(r, "others_share", lpo_counters_others_share(g));
+    lpo_doc_put_real(r, "others_without_sms_share", lpo_counters_quiet_share(g));
+    put_clock(r, g);
+    metrics = lpo_doc_put_list(r, "metrics");
+    for (size_t i = 0; i < g->nmetrics; i++)
+        put_metric(metrics, g, &g->metrics[i]);
+    kernels = config_rows(r->arena, a, g);
+    kernels.count = kernels.count < MOST_KERNELS ? kernels.count : MOST_KERNELS;
+    lpo_doc_put_rows_and(r, "kernels", &kernels, "name grid? block? bytes? launches gpu_ns",
+                         put_values);
+    if (g->configs.len > MOST_KERNELS)
+        lpo_doc_put_uint(r, "kernels_left_out", g->configs.len - MOST_KERNELS);
+    put_calls(lpo_doc_put_list(r, "calls"), a, g);
+}
+
+void lpo_report_put_counters(struct lpo_record *to, const struct lpo_analysis *a)
+{
+    struct lpo_record *r, *gpus;
+
+    if (!a->sampled)
+        return;
+    r = lpo_doc_put_record(to, "counters");
+    gpus = lpo_doc_put_list(r, "gpus");
+    for (size_t i = 0; i < a->sampled->gpus.len; i++)
+        put_gpu(gpus, a, &a->sampled->gpus.at[i]);
 }

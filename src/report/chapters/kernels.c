@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The chapters on kernels, their classes, idle time and copies; and kernels.md, the long table. */
+/* Kernels: tables of them and of their classes, copies and idle time; the chapters, and kernels.md,
+ * the long table. */
 #include "analysis/analysis.h"
+#include "analysis/counters/by_kernel.h"
+#include "analysis/tables/tables.h"
 #include "analysis/wall/timeline.h"
+#include "region/classes.h"
 #include "region/scope.h"
+#include "region/top_kernels.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
@@ -10,10 +15,200 @@
 #include "report/tables/tables.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
+#include "util/arena.h"
 #include "util/budget.h"
+#include "util/str.h"
+#include "util/units.h"
+#include "util/vec.h"
 
 enum { KERNELS = 15, RULES = 8 };                           /* at least, in a short report */
 enum { REGIONS = 40, KERNELS_OF_REGION = 10, WIDTH = 160 }; /* in kernels.md */
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+void lpo_report_row_kernel(struct lpo_table *t, const struct lpo_region_cells *cells, uint32_t name)
+{
+    const struct lpo_trace *trace = cells->tree->trace;
+    const char *whole = lpo_trace_text(trace, name);
+    const char *shown = lpo_region_cells_shown_name(cells, name);
+
+    if (shown == whole)
+        lpo_doc_row_textn(t, whole, lpo_trace_text_len(trace, name));
+    else
+        lpo_doc_row_path(t, shown, whole, 0);
+}
+
+/* What ncu measured stands in place of the extremes; a wide page has all of it. */
+static const char *kernel_columns(const struct lpo_doc *doc,
+                                  const struct lpo_counters_by_kernel *measured)
+{
+    return !measured || !measured->len
+               ? "launches gpu_ns share mean_ns min_ns max_ns class kernel=name"
+           : doc->width
+               ? "launches gpu_ns share mean_ns sm_share? tensor_share? l1_share~0? l2_share~0? "
+                 "dram_share? occupancy_share? registers~0? waves~0? class kernel=name"
+               : "launches gpu_ns share mean_ns sm_share? tensor_share? l1_share? l2_share? "
+                 "dram_share? occupancy_share? registers? waves? class kernel=name";
+}
+
+struct lpo_table *lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                             const struct lpo_trace *counters, size_t most)
+{
+    const struct lpo_counters_by_kernel measured =
+        lpo_counters_by_kernel(doc->arena, counters ? counters : a->trace);
+    const struct lpo_rows rows = lpo_tables_top(lpo_tables_of(doc->arena, a, NULL), LPO_KERNEL,
+                                                measured.len ? &measured : NULL);
+
+    return lpo_doc_table_of(doc, "kernels", "", &rows, kernel_columns(doc, &measured), most);
+}
+
+void lpo_report_add_total(struct lpo_doc *doc, const struct lpo_analysis *a)
+{
+    struct lpo_sum sum = { 0 };
+    LPO_STR text = { 0 };
+
+    for (size_t i = 0; i < a->cells->cells.len; i++)
+        if (a->cells->cells.at[i].kind == LPO_KERNEL)
+            lpo_region_sum_add(&sum, &a->cells->cells.at[i].sum);
+    if (!a->trace->gpu_ops.len && !a->trace->summaries.len) {
+        lpo_doc_paragraph(doc, "No GPU operations are in this trace: the program ran on the CPU, "
+                               "or the profiler did not record the GPU.");
+        return;
+    }
+    lpo_str_add(&text, "In all ");
+    lpo_units_add_count(&text, sum.launches);
+    lpo_str_add(&text, sum.launches == 1 ? " launch" : " launches");
+    if (sum.launches > sum.unknown) {
+        lpo_str_add(&text, lpo_region_cells_parted(a->cells) && lpo_region_sum_estimated(&sum)
+                               ? ", ~"
+                               : ", ");
+        lpo_units_add_duration(&text, sum.ns);
+        lpo_str_add(&text, " of GPU time");
+    }
+    if (sum.unknown)
+        lpo_str_addf(&text, ", %llu of unknown duration", (unsigned long long)sum.unknown);
+    lpo_doc_paragraph(doc, "%s.", text.at);
+}
+
+void lpo_report_add_row_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                const struct lpo_region_scope *s, const struct lpo_region_row *row,
+                                const struct lpo_counters_by_kernel *measured, const char *id,
+                                const char *title, size_t most)
+{
+    const struct lpo_rows rows =
+        lpo_tables_region_kernels(lpo_tables_of(doc->arena, a, NULL), s, row, measured);
+
+    lpo_doc_table_of(doc, id, title, &rows, kernel_columns(doc, measured), most);
+}
+
+/* The most expensive kernels of the most expensive regions. */
+static void add_region_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
+                               const struct lpo_trace *counters)
+{
+    const struct lpo_counters_by_kernel measured =
+        lpo_counters_by_kernel(doc->arena, counters ? counters : a->trace);
+    const struct lpo_region_scope *s = lpo_analysis_all(a);
+    size_t done = 0;
+
+    for (size_t i = 0; i < s->rows.len && done < REGIONS; i++) {
+        const struct lpo_region_row *r = &s->rows.at[i];
+        LPO_STR path = { 0 };
+
+        if (!r->nkernels)
+            continue;
+        lpo_region_row_add_path(s, r, &path);
+        lpo_report_add_row_kernels(doc, a, s, r, &measured, "region_kernels",
+                                   lpo_arena_name(doc->arena, lpo_str_text(&path), path.len),
+                                   KERNELS_OF_REGION);
+        done++;
+    }
+}
+
+typedef struct lpo_top_row copy_row;
+
+static struct lpo_cell rate_cell(const struct lpo_sum *s)
+{
+    double rate = (double)s->bytes / ((double)s->ns * 1e-9);
+
+    if (!s->bytes || s->ns <= 0)
+        return lpo_cell_unknown();
+    return lpo_cell_measure(lpo_region_sum_estimated(s) ? lpo_measure_estimated(rate)
+                                                        : lpo_measure_computed(rate));
+}
+
+#define COPY(X)                                                                                    \
+    X(copy, kind, "Copy or memset", TEXT, KEY, "as the source names it",                           \
+      lpo_tables_name(rows, r->name))                                                              \
+    X(copy, count, "Count", COUNT, ADDS, "of it", lpo_cell_count(r->sum.launches))                 \
+    X(copy, ns, "Time", NS, ADDS, "of these", lpo_tables_some(&r->sum, r->sum.ns, true))           \
+    X(copy, bytes, "Bytes", BYTES, ADDS, "that they moved; a source that does not know prints 0",  \
+      lpo_cell_whole_if(r->sum.bytes > 0, (int64_t)r->sum.bytes))                                  \
+    X(copy, bytes_per_second, "Rate", MEASURE("B/s"), FACT, "bytes over time", rate_cell(&r->sum))
+
+LPO_TABLE(copy, COPY)
+
+static const struct lpo_table_kind copies_kind =
+    LPO_TABLE_KIND(copy, "copies", "Copies and memsets by kind");
+
+/* Sources name a dozen kinds of copies; a hostile one names each copy. */
+enum { KINDS_OF_COPIES = 1000 };
+
+static void add_copies(struct lpo_doc *doc, const struct lpo_analysis *a)
+{
+    const lpo_top_rows *of[] = { lpo_analysis_top(a, LPO_COPY), lpo_analysis_top(a, LPO_MEMSET) };
+    lpo_top_rows all = { 0 };
+    struct lpo_rows rows;
+
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < of[k]->len && i < KINDS_OF_COPIES; i++)
+            lpo_vec_push(&all, of[k]->at[i]);
+    rows = lpo_tables_rows(lpo_tables_of(doc->arena, a, NULL), &copies_kind, all.at, all.len);
+    lpo_doc_table_of(doc, "copies", "", &rows, NULL, 0)->total_rows =
+        all.len < of[0]->len + of[1]->len ? of[0]->len + of[1]->len : 0;
+    lpo_vec_free(&all);
+}
+
+/* A class, and the time of all of them. */
+typedef struct {
+    const struct lpo_class_sum *of;
+    int64_t total_ns;
+} class_row;
+
+#define CLASS(X)                                                                                   \
+    X(class, class, "Class", TEXT, KEY, "guessed from the names of the kernels",                   \
+      lpo_cell_text(lpo_region_class_name(r->of->class)))                                          \
+    X(class, kernels, "Kernels", COUNT, ADDS, "by name", lpo_cell_count(r->of->kernels))           \
+    X(class, launches, "Launches", COUNT, ADDS, "of these", lpo_cell_count(r->of->sum.launches))   \
+    X(class, gpu_ns, "GPU time", NS, ADDS, "of all launches",                                      \
+      lpo_tables_some(&r->of->sum, r->of->sum.ns, true))                                           \
+    X(class, share, "Share", PERCENT, FACT, "of the GPU time of all kernels",                      \
+      lpo_tables_part(&r->of->sum, r->total_ns, true))                                             \
+    X(class, most_expensive, "Most expensive kernel", TEXT, FACT, "of the class",                  \
+      lpo_tables_kernel(rows, r->of->most_expensive))
+
+LPO_TABLE(class, CLASS)
+
+static const struct lpo_table_kind classes_kind =
+    LPO_TABLE_KIND(class, "classes", "Kernels by class");
+
+static void add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
+{
+    size_t count;
+    const struct lpo_class_sum *sums = lpo_analysis_classes(a, &count);
+    class_row *all = lpo_arena_array(doc->arena, count + 1, sizeof *all);
+    const struct lpo_rows rows =
+        lpo_tables_rows(lpo_tables_of(doc->arena, a, NULL), &classes_kind, all, count);
+    int64_t total_ns = 0;
+
+    for (size_t i = 0; i < count; i++)
+        total_ns += sums[i].sum.ns;
+    for (size_t i = 0; i < count; i++)
+        all[i] = (class_row){ &sums[i], total_ns };
+    lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
+    lpo_doc_table_of(doc, "classes", "", &rows, NULL, 0);
+}
+
+/* --- chapters --------------------------------------------------------------------------------- */
 
 /* What ncu measured in the same run. */
 static const struct lpo_trace *counters_of(const struct lpo_rundir *d)
@@ -42,15 +237,8 @@ static void add_idle(struct lpo_doc *doc, const struct lpo_rundir *d, const stru
     lpo_doc_section(doc, "idle", "Busy and idle", 1);
     lpo_doc_section_is_detail(doc); /* what the GPU lost is said before, by cause */
     lpo_report_add_devices(doc, a);
-    lpo_doc_paragraph(
-        doc,
-        "By stream, and by a rule of its own: the cause of a gap is the host when the next "
-        "operation was launched after the stream had become empty; else it is a dependency when "
-        "the gap is shorter than 30 us. A stream may be idle while the GPU works: what the GPU "
-        "lost is in \"Where the wall time went\".");
-    lpo_report_add_streams(doc, a, 32);
     if (a->tree->nodes.len)
-        lpo_report_add_region_idle(doc, a, lpo_analysis_all(a), &idle);
+        lpo_report_add_region_idle(doc, a, &idle);
 }
 
 void lpo_report_chapter_gpu_details(struct lpo_doc *doc, const struct lpo_rundir *d,
@@ -63,21 +251,19 @@ void lpo_report_chapter_gpu_details(struct lpo_doc *doc, const struct lpo_rundir
         return;
     lpo_doc_section(doc, "classes", "Kernel classes", 1);
     lpo_doc_section_is_detail(doc);
-    lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
-    lpo_report_add_classes(doc, a);
+    add_classes(doc, a);
     if (a->timeline->devices.len)
         add_idle(doc, d, s);
     if (all->coverage.copies.launches || all->coverage.sets.launches) {
         lpo_doc_section(doc, "copies", "Copies and memsets", 1);
         lpo_doc_section_is_detail(doc);
-        lpo_report_add_copies(doc, a);
+        add_copies(doc, a);
     }
 }
 
 struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     struct lpo_doc *doc = lpo_doc_create("kernels", "Kernels");
-    const struct lpo_region_scope *all;
 
     if (counters_of(d)) /* many columns */
         doc->width = WIDTH;
@@ -85,17 +271,15 @@ struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct 
         lpo_doc_paragraph(doc, "No GPU operations were recorded in this run.");
         return doc;
     }
-    all = lpo_analysis_all(s->analysis);
     lpo_doc_section(doc, "all", "All kernels", 1);
     lpo_doc_paragraph(doc, "From %s, by GPU time.", s->what);
     lpo_report_add_top_kernels(doc, s->analysis, counters_of(d), lpo_budget()->listed_kernels);
     lpo_doc_section(doc, "classes", "Kernel classes", 1);
-    lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
-    lpo_report_add_classes(doc, s->analysis);
+    add_classes(doc, s->analysis);
     lpo_report_chapter_fusion(doc, s);
     if (s->analysis->tree->nodes.len) {
         lpo_doc_section(doc, "regions", "Kernels by region", 1);
-        lpo_report_add_region_kernels(doc, all, counters_of(d), REGIONS, KERNELS_OF_REGION);
+        add_region_kernels(doc, s->analysis, counters_of(d));
     }
     lpo_report_ncu_rules(doc, d, 1, SIZE_MAX, true);
     return doc;

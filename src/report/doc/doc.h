@@ -42,7 +42,7 @@ struct lpo_doc_cell {
     const char *text; /* LPO_CELL_TEXT; NUL-terminated */
     size_t len;
     int64_t whole;    /* COUNT, NS, FLAG */
-    double real;      /* BYTES, PERCENT, MEASURE */
+    double real;      /* BYTES, MEASURE; PERCENT: the share of 1 */
     enum lpo_how how; /* LPO_UNKNOWN: prints as n/a and null */
     unsigned indent;  /* TEXT: level in a tree */
     const char *full; /* TEXT: what machines get instead, the whole path; or NULL */
@@ -217,9 +217,11 @@ void lpo_doc_note(struct lpo_doc *doc, enum lpo_note_level level, const char *fm
 struct lpo_table *lpo_doc_table(struct lpo_doc *doc, const char *id, const char *title,
                                 const struct lpo_column *columns, size_t ncolumns);
 /* A table of described rows: the first `most` of them (0: all), and the columns in `columns`, words
- * between spaces: "launches gpu_ns kernel=name min_ns~2 sm_share?". Before a '=' stands another key
- * than the column's own, after a '~' another rank among those that are left out first; a column
- * with a '?' is there where some row has a value for it. NULL: all columns. */
+ * between spaces: "launches gpu_ns kernel=name:GPU_operation min_ns~2 sm_share?". Before a '='
+ * stands another key than the column's own, after a ':' another title with '_' for spaces, after a
+ * '~' another rank among the columns that are left out first. A column with a '?' at the end is
+ * there where some row has a value for it, with a '+' where some value is above 0. NULL: all
+ * columns. */
 struct lpo_table *lpo_doc_table_of(struct lpo_doc *doc, const char *id, const char *title,
                                    const struct lpo_rows *rows, const char *columns, size_t most);
 struct lpo_figure *lpo_doc_figure(struct lpo_doc *doc, const char *id, const char *title,
@@ -232,8 +234,9 @@ void lpo_doc_fact_measure(struct lpo_doc *doc, const char *key, const char *labe
                           struct lpo_measure m, const char *unit);
 
 /* Described rows for machines: a list of records with the columns in `members`, in the words of
- * lpo_doc_table_of(). "idle.host_ns=host_ns" is a member of a record "idle" in it; members of one
- * record stand together. What `rows` reads must live as long as the document. */
+ * lpo_doc_table_of(), '?' and '+' of one row. "idle.host_ns=host_ns" is a member of a record "idle"
+ * in it: members of one record stand together, and it is there where the first of them is. What
+ * `rows` reads must live as long as the document. */
 void lpo_doc_put_rows(struct lpo_record *to, const char *key, const struct lpo_rows *rows,
                       const char *members);
 /* Adds to the record of row `i` what is no value of one column. */

@@ -8,12 +8,12 @@
 #include "util/arena.h"
 #include "util/str.h"
 
-/* One word of a choice: "gpu_ns", "kernel=name", "idle.host_ns=host_ns", "min_ns~2", "numbers?". */
+/* One word of a choice. */
 struct chosen {
     const struct lpo_column *column;
-    const char *group, *key; /* group: the record that the member is in, or NULL */
-    int minor;               /* -1: as described */
-    bool if_known;           /* no column, or member, where it is unknown */
+    const char *group, *key, *title; /* group: the record that the member is in, or NULL */
+    int minor;                       /* -1: as described */
+    char only_if;                    /* '?': only where it is known; '+': only where above 0 */
 };
 
 struct choice {
@@ -21,26 +21,46 @@ struct choice {
     size_t len;
 };
 
+/* Cuts a word at a mark, from the end: what is behind it, or NULL. */
+static char *cut(char *word, char mark)
+{
+    char *at = strrchr(word, mark);
+
+    if (!at)
+        return NULL;
+    *at = '\0';
+    return at + 1;
+}
+
+static char cut_last(char *word)
+{
+    size_t len = strlen(word);
+    char last = len ? word[len - 1] : '\0';
+
+    if (last != '?' && last != '+')
+        return '\0';
+    word[len - 1] = '\0';
+    return last;
+}
+
+/* "idle.host_ns=host_ns:Idle_because_of_the_host~2?" */
 static struct chosen read_word(const struct lpo_table_kind *kind, char *word)
 {
-    char *minor = strchr(word, '~'), *from = strchr(word, '='), *dot, *maybe = strchr(word, '?');
-    struct chosen c = { .minor = minor ? atoi(minor + 1) : -1, .key = word, .if_known = maybe };
+    struct chosen c = { .only_if = cut_last(word), .key = word };
+    const char *minor = cut(word, '~'), *from, *key;
+    char *title = cut(word, ':');
 
-    if (maybe)
-        *maybe = '\0';
-    if (minor)
-        *minor = '\0';
-    if (from)
-        *from++ = '\0';
-    dot = strchr(word, '.');
-    if (dot) {
-        *dot = '\0';
-        c.group = word;
-        c.key = dot + 1;
-    }
+    for (char *p = title; p && *p; p++)
+        *p = *p == '_' ? ' ' : *p;
+    from = cut(word, '=');
+    key = cut(word, '.');
+    c.group = key ? word : NULL;
+    c.key = key ? key : word;
+    c.minor = minor ? atoi(minor) : -1;
     c.column = lpo_table_column(kind, from ? from : c.key);
     assert(c.column); /* a mistake of the builder, never of the input */
-    c.if_known |= c.column->rare;
+    c.title = title ? title : c.column->title;
+    c.only_if = c.only_if ? c.only_if : c.column->rare ? '?' : '\0';
     return c;
 }
 
@@ -52,13 +72,20 @@ static struct choice choose(struct lpo_arena *a, const struct lpo_table_kind *ki
     size_t most = columns ? (strlen(columns) + 1) / 2 + 1 : kind->ncolumns;
     struct choice c = { lpo_arena_array(a, most, sizeof *c.at), 0 };
 
-    if (!columns)
-        for (; c.len < kind->ncolumns; c.len++)
-            c.at[c.len] =
-                (struct chosen){ &kind->columns[c.len], NULL, kind->columns[c.len].key, -1 };
+    for (; !columns && c.len < kind->ncolumns; c.len++) {
+        const struct lpo_column *x = &kind->columns[c.len];
+
+        c.at[c.len] = (struct chosen){ x, NULL, x->key, x->title, -1, x->rare ? '?' : '\0' };
+    }
     for (char *w = columns ? strtok_r(words, " ", &rest) : NULL; w; w = strtok_r(NULL, " ", &rest))
         c.at[c.len++] = read_word(kind, w);
     return c;
+}
+
+/* Is this cell worth a column or a member? */
+static bool is_wanted(const struct chosen *c, const struct lpo_cell *cell)
+{
+    return !c->only_if || (cell->how && (c->only_if == '?' || cell->real > 0));
 }
 
 static struct lpo_doc_cell shown_cell(struct lpo_arena *a, const struct lpo_column *column,
@@ -74,8 +101,6 @@ static struct lpo_doc_cell shown_cell(struct lpo_arena *a, const struct lpo_colu
         c.indent = cell->indent;
         if (cell->shown)
             c.full = lpo_arena_strndup(a, cell->text, cell->len);
-    } else if (column->type == LPO_CELL_PERCENT) {
-        c.real *= 100;
     }
     return c;
 }
@@ -86,11 +111,14 @@ static void leave_out(struct choice *c, const struct lpo_rows *rows, size_t coun
     size_t kept = 0;
 
     for (size_t i = 0; i < c->len; i++) {
-        bool known = !c->at[i].if_known;
+        bool wanted = !c->at[i].only_if;
 
-        for (size_t row = 0; row < count && !known; row++)
-            known = lpo_table_cell(rows, c->at[i].column, row).how != LPO_UNKNOWN;
-        if (known)
+        for (size_t row = 0; row < count && !wanted; row++) {
+            const struct lpo_cell cell = lpo_table_cell(rows, c->at[i].column, row);
+
+            wanted = is_wanted(&c->at[i], &cell);
+        }
+        if (wanted)
             c->at[kept++] = c->at[i];
     }
     c->len = kept;
@@ -113,6 +141,7 @@ struct lpo_table *lpo_doc_table_of(struct lpo_doc *doc, const char *id, const ch
     for (size_t i = 0; i < c.len; i++) {
         own[i] = *c.at[i].column;
         own[i].key = c.at[i].key;
+        own[i].title = c.at[i].title;
         own[i].minor = c.at[i].minor < 0 ? own[i].minor : (unsigned)c.at[i].minor;
         if (own[i].type == LPO_CELL_LIST)
             own[i].type = LPO_CELL_TEXT;
@@ -162,14 +191,12 @@ static void put_list(struct lpo_record *to, const char *key, const struct lpo_ce
 }
 
 static void put_cell(struct lpo_record *r, const struct chosen *c, const struct lpo_rows *rows,
-                     size_t row)
+                     struct lpo_cell cell)
 {
-    struct lpo_cell cell = lpo_table_cell(rows, c->column, row);
     struct lpo_measure real = { cell.real, cell.how };
 
     if (cell.how == LPO_UNKNOWN) {
-        if (!c->if_known)
-            lpo_doc_put_null(r, c->key);
+        lpo_doc_put_null(r, c->key);
         return;
     }
     switch (c->column->type) {
@@ -196,6 +223,7 @@ static void put_cell(struct lpo_record *r, const struct chosen *c, const struct 
     }
 }
 
+/* A record in the record is there where its first member is wanted. */
 static void put_members(struct lpo_record *r, const struct choice *c, const struct lpo_rows *from,
                         size_t row)
 {
@@ -206,10 +234,19 @@ static void put_members(struct lpo_record *r, const struct choice *c, const stru
     rows.scratch = &scratch;
     for (size_t i = 0; i < c->len; i++) {
         const char *group = c->at[i].group;
+        bool first = i == 0 ? group != NULL : !lpo_streq(group, c->at[i - 1].group);
+        struct lpo_cell cell;
 
-        if (i == 0 ? group != NULL : !lpo_streq(group, c->at[i - 1].group))
-            to = group ? lpo_doc_put_record(r, group) : r;
-        put_cell(to, &c->at[i], &rows, row);
+        if (!first && !to)
+            continue;
+        cell = lpo_table_cell(&rows, c->at[i].column, row);
+        if (is_wanted(&c->at[i], &cell)) {
+            if (first)
+                to = group ? lpo_doc_put_record(r, group) : r;
+            put_cell(to, &c->at[i], &rows, cell);
+        } else if (first) {
+            to = group ? NULL : r;
+        }
     }
 }
 

@@ -89,13 +89,13 @@ void lpo_doc_row_bytes(struct lpo_table *t, double bytes)
 
 void lpo_doc_row_percent(struct lpo_table *t, double percent)
 {
-    next_cell(t, ONLY(LPO_CELL_PERCENT))->real = percent;
+    next_cell(t, ONLY(LPO_CELL_PERCENT))->real = percent / 100;
 }
 
 void lpo_doc_row_share(struct lpo_table *t, double part, double whole)
 {
     if (whole != 0 && isfinite(part / whole))
-        lpo_doc_row_percent(t, 100 * part / whole);
+        next_cell(t, ONLY(LPO_CELL_PERCENT))->real = part / whole;
     else
         lpo_doc_row_unknown(t);
 }
@@ -109,7 +109,7 @@ void lpo_doc_row_measure(struct lpo_table *t, struct lpo_measure m)
                          ONLY(LPO_CELL_PERCENT) | ONLY(LPO_CELL_MEASURE));
 
     c->how = isfinite(m.value) ? m.how : LPO_UNKNOWN;
-    c->real = m.value;
+    c->real = type == LPO_CELL_PERCENT ? m.value / 100 : m.value;
     if (c->how == LPO_UNKNOWN)
         return;
     /* 2^63 and beyond do not fit a whole number, and no count or duration is that large */

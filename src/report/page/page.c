@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "analysis/tables/tables.h"
 #include "region/classes.h"
 #include "region/top_kernels.h"
 #include "report/chapters/chapters.h"
@@ -21,35 +22,6 @@
 /* A name may have 4 KB, and a page has 5 MB. */
 enum { MOST_KERNELS = 4000, MOST_NAME_BYTES = 1 << 20 };
 
-static void put_kernel(struct lpo_record *to, const struct lpo_analysis *a,
-                       const struct lpo_top_row *row, const char *class)
-{
-    struct lpo_record *r = lpo_doc_put_record(to, NULL);
-    bool known = row->sum.launches > row->sum.unknown && row->sum.min_ns != LPO_NO_TIME;
-
-    lpo_doc_put_name(r, "name", lpo_trace_text(a->trace, row->name),
-                     lpo_trace_text_len(a->trace, row->name));
-    lpo_doc_put_text(r, "short_name", lpo_region_cells_short_name(a->cells, row->name));
-    lpo_doc_put_text(r, "class", class);
-    lpo_doc_put_uint(r, "launches", row->sum.launches);
-    lpo_doc_put_int_if(r, "gpu_ns", lpo_region_sum_known(&row->sum), row->sum.ns);
-    lpo_doc_put_int_if(r, "min_ns", known, row->sum.min_ns);
-    lpo_doc_put_int_if(r, "max_ns", known, row->sum.max_ns);
-}
-
-/* The class by which a GPU operation is coloured. */
-static const char *class_of(const struct lpo_analysis *a, enum lpo_gpu_op_kind kind, uint32_t name)
-{
-    switch (kind) {
-    case LPO_COPY:
-        return "memory copy";
-    case LPO_MEMSET:
-        return "memset";
-    default:
-        return lpo_region_class_name(lpo_region_cells_class(a->cells, name));
-    }
-}
-
 struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct lpo_analysis *a)
 {
     size_t names = lpo_trace_name_count(a->trace);
@@ -61,13 +33,16 @@ struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct
         k.rows[i] = LPO_NONE;
     for (int kind = LPO_KERNEL; kind <= LPO_MEMSET; kind++) {
         const lpo_top_rows *top = lpo_analysis_top(a, (enum lpo_gpu_op_kind)kind);
+        const struct lpo_rows rows =
+            lpo_tables_top(lpo_tables_of(to->arena, a, NULL), (enum lpo_gpu_op_kind)kind, NULL);
 
         all += top->len;
         for (size_t i = 0; i < top->len && k.count < MOST_KERNELS; i++) {
             bytes += lpo_trace_text_len(a->trace, top->at[i].name);
             if (bytes > MOST_NAME_BYTES)
                 break;
-            put_kernel(list, a, &top->at[i], class_of(a, kind, top->at[i].name));
+            lpo_doc_put_row(lpo_doc_put_record(list, NULL), &rows, i,
+                            "name short_name class launches gpu_ns min_ns max_ns");
             k.rows[top->at[i].name] = (uint32_t)k.count++;
         }
     }

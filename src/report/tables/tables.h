@@ -16,8 +16,6 @@ struct lpo_hardware;
 struct lpo_region_cells;
 struct lpo_region_row;
 struct lpo_region_scope;
-struct lpo_sampled_config;
-struct lpo_sampled_gpu;
 struct lpo_scope_id;
 struct lpo_top_row;
 struct lpo_str;
@@ -52,14 +50,9 @@ struct lpo_table *lpo_report_add_call_counters(struct lpo_doc *doc, const struct
                                                const struct lpo_table_options *options);
 /* The same of kernels of CUDA graphs, by the region that captured them; NULL: there are none. */
 struct lpo_table *lpo_report_add_captured_counters(struct lpo_doc *doc,
+                                                   const struct lpo_analysis *a,
                                                    const struct lpo_region_scope *s,
                                                    const struct lpo_table_options *options);
-/* What one launch of each of the `most` configurations with the most GPU time moves and uses. */
-struct lpo_table *lpo_report_add_kernel_counters(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                                 const struct lpo_sampled_gpu *g, size_t most);
-/* The DRAM bytes that ncu measured of one launch of it. */
-struct lpo_measure lpo_report_ncu_dram(const struct lpo_trace *t,
-                                       const struct lpo_sampled_config *c);
 /* One line for each of the scopes: its time, and the region whose share differs most from `all`. */
 void lpo_report_add_scopes(struct lpo_doc *doc, const struct lpo_analysis *a,
                            const struct lpo_scope_id *ids, size_t count, size_t fold_over);
@@ -79,33 +72,23 @@ struct lpo_table *lpo_report_add_top_kernels(struct lpo_doc *doc, const struct l
                                              const struct lpo_trace *counters, size_t most);
 /* One sentence: how many kernels there are in all, and their time. */
 void lpo_report_add_total(struct lpo_doc *doc, const struct lpo_analysis *a);
-void lpo_report_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a);
-void lpo_report_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a);
 /* Where the wall time of the `most` GPUs with the longest spans went, and why they were idle. */
 void lpo_report_add_wall(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
 /* Calls in which the host waited while a GPU was idle; no table where there are none. */
 void lpo_report_add_blocked_calls(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
 void lpo_report_add_longest_gaps(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
-/* The path of the region from which the operation after a gap was launched; "": none. */
-void lpo_report_add_gap_region(const struct lpo_analysis *a, const struct lpo_wall_gap *g,
-                               struct lpo_str *path);
-/* Busy and idle per device, then gaps by cause per stream. */
+/* Busy and idle per device. */
 void lpo_report_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a);
-void lpo_report_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
 /* Idle time by cause and by the region that launched the operation after it: each gap in one row.
  */
 void lpo_report_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                const struct lpo_region_scope *s,
                                 const struct lpo_table_options *options);
-/* The most expensive kernels of the most expensive regions, with what ncu measured of them in the
- * trace `counters` (NULL: in their own). */
-void lpo_report_add_region_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
-                                   const struct lpo_trace *counters, size_t regions,
-                                   size_t kernels);
-/* The kernels of one region, most expensive first; most = 0: all. */
-void lpo_report_add_row_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
-                                const struct lpo_region_row *row,
-                                const struct lpo_counters_by_kernel *measured, size_t most);
+/* The kernels of one region, most expensive first, with what ncu measured (NULL: nothing); most =
+ * 0: all. */
+void lpo_report_add_row_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                const struct lpo_region_scope *s, const struct lpo_region_row *row,
+                                const struct lpo_counters_by_kernel *measured, const char *id,
+                                const char *title, size_t most);
 /* The `most` most expensive operators. GPU columns are n/a where the trace has no GPU operations at
  * all: a profiler that did not record the GPU does not show that it was idle. */
 struct lpo_table *lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
