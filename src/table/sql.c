@@ -160,6 +160,20 @@ static int is_at_end(sqlite3_vtab_cursor *c)
     return ((struct cursor *)c)->row >= ((struct cursor *)c)->end;
 }
 
+/* Each event repeats its texts: a path of half a megabyte, open around thousands of kernels, would
+ * make a database of gigabytes. */
+enum { LONGEST_TEXT = 4096 };
+
+static void return_text(sqlite3_context *out, const struct lpo_cell *cell)
+{
+    LPO_STR bounded = { 0 };
+
+    if (cell->len > LONGEST_TEXT)
+        lpo_str_add_bounded(&bounded, cell->text, cell->len, LONGEST_TEXT);
+    sqlite3_result_text(out, bounded.len ? bounded.at : cell->text,
+                        (int)(bounded.len ? bounded.len : cell->len), SQLITE_TRANSIENT);
+}
+
 static int read_column(sqlite3_vtab_cursor *c, sqlite3_context *out, int column)
 {
     const struct lpo_rows *rows = &table_of(c)->rows;
@@ -169,7 +183,7 @@ static int read_column(sqlite3_vtab_cursor *c, sqlite3_context *out, int column)
     if (cell.how == LPO_UNKNOWN)
         sqlite3_result_null(out);
     else if (cell.text)
-        sqlite3_result_text(out, cell.text, (int)cell.len, SQLITE_TRANSIENT);
+        return_text(out, &cell);
     else if (lpo_table_sql_type(col->type)[0] == 'I')
         sqlite3_result_int64(out, cell.whole);
     else

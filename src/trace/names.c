@@ -6,7 +6,6 @@
 #include "util/map.h"
 #include "util/str.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,28 +29,23 @@ void lpo_trace_names_destroy(struct lpo_trace_names *n)
     free(n);
 }
 
-enum { LONGEST = 32768, KEPT = 4096, ROOM = KEPT + 64 };
+enum { LONGEST = 32768, KEPT = 4096 };
 
-/* Nobody reads a name of a megabyte, and every table, page and search would carry it at each use:
- * its beginning stays, and what tells it from others. */
-static const char *bounded(const char *text, size_t *len, char room[ROOM])
+/* Nobody reads a name of a megabyte, and every table, page and search would carry it at each use.
+ */
+static const char *bound(const char *text, size_t *len, struct lpo_str *room)
 {
-    size_t kept = KEPT;
-
     if (*len <= LONGEST)
         return text;
-    while (kept && ((unsigned char)text[kept] & 0xc0) == 0x80)
-        kept--;
-    memcpy(room, text, kept);
-    *len = kept + (size_t)snprintf(room + kept, ROOM - kept, "… (%zu bytes, #%016llx)", *len,
-                                   (unsigned long long)lpo_str_hash(text, *len));
-    return room;
+    lpo_str_add_bounded(room, text, *len, KEPT);
+    *len = room->len;
+    return room->at;
 }
 
 uint32_t lpo_trace_names_put(struct lpo_trace_names *n, const char *text, size_t len)
 {
-    char room[ROOM];
-    const char *kept = bounded(text, &len, room);
+    LPO_STR room = { 0 };
+    const char *kept = bound(text, &len, &room);
     bool fresh;
     uint64_t *slot = lpo_map_put(n->map, kept, len, &fresh);
 
@@ -62,8 +56,8 @@ uint32_t lpo_trace_names_put(struct lpo_trace_names *n, const char *text, size_t
 
 uint32_t lpo_trace_names_find(const struct lpo_trace_names *n, const char *text, size_t len)
 {
-    char room[ROOM];
-    const char *kept = bounded(text, &len, room);
+    LPO_STR room = { 0 };
+    const char *kept = bound(text, &len, &room);
     const uint64_t *slot = lpo_map_find(n->map, kept, len);
 
     return slot ? (uint32_t)*slot : UINT32_MAX;

@@ -276,6 +276,20 @@ uint64_t lpo_str_hash(const void *bytes, size_t len)
     return h ^ h >> 32;
 }
 
+void lpo_str_add_bounded(struct lpo_str *s, const char *text, size_t len, size_t kept)
+{
+    bool cut = len > kept;
+
+    if (!cut)
+        kept = len;
+    while (cut && kept && ((unsigned char)text[kept] & 0xc0) == 0x80)
+        kept--;
+    lpo_str_addn(s, text, kept);
+    if (cut)
+        lpo_str_addf(s, "… (%zu bytes, #%016llx)", len,
+                     (unsigned long long)lpo_str_hash(text, len));
+}
+
 void lpo_str_add_starred(struct lpo_str *s, const char *text, size_t len)
 {
     bool was = false;

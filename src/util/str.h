@@ -55,6 +55,10 @@ uint64_t lpo_str_hash(const void *bytes, size_t len);
 /* Appends `text` with a star for every run of digits: "layer*" is what layer0 and layer31 share. */
 void lpo_str_add_starred(struct lpo_str *s, const char *text, size_t len);
 
+/* Appends a text whose first `kept` bytes stand for all of it where it is longer: with its length
+ * and a hash, so that long texts stay apart. */
+void lpo_str_add_bounded(struct lpo_str *s, const char *text, size_t len, size_t kept);
+
 /* Appends `word` quoted for a POSIX shell; plain words stay bare. */
 void lpo_str_add_shell(struct lpo_str *s, const char *word);
 

@@ -3,6 +3,7 @@
 """Small files that ask for hours or gigabytes: lpo answers within seconds, with a report or a clear error."""
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -69,6 +70,7 @@ class Bounds(LpoCase):
         every = "report.formats=[md,json,html,csv,svg,perfetto]"
         for name, path in self.hostile():
             for words in (*(["regions", "-f", form] for form in FORMATS), ["top"], ["top", "--json"], ["operators"],
+                          ["export", "-o", "x.sqlite"], ["export", "-o", "x.perfetto.json"],
                           ["report", "--json"], ["report", every, "-o", name + ".report"]):
                 with self.subTest(name=name, words=words):
                     self.answer(*words, path)
@@ -107,6 +109,24 @@ class Bounds(LpoCase):
         code, out, _ = self.answer("regions", "-f", "perfetto", path)
         self.assertEqual(len([e for e in json.loads(out)["traceEvents"] if e["ph"] == "X"]), 50)
         self.assertLess(len(out), 1 << 20)
+
+    def test_a_long_path_around_every_kernel_is_cut_in_each_row(self):
+        """of a database; rows of one path still have one text"""
+        def events():
+            for i in range(40):
+                yield {"ph": "X", "cat": "user_annotation", "name": f"{i}" + "x" * 30000, "pid": 1, "tid": 1, "ts": i, "dur": 10**6 - 2 * i}
+            for i in range(3000):
+                yield {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1000 + i, "dur": 1, "args": {"correlation": i}}
+                yield {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1001 + i, "dur": 1,
+                       "args": {"correlation": i, "device": 0, "stream": 7}}
+        path = self.kineto("paths.json.gz", events())
+        self.assertEqual(self.answer("export", path, "-o", "x.sqlite")[0], 0)
+        database = os.path.join(self.cwd, "x.sqlite")
+        self.assertLess(os.path.getsize(database), 64 << 20)
+        with contextlib.closing(sqlite3.connect(database)) as db:
+            (found,) = db.execute("select count(*) from gpu_ops join regions on gpu_ops.region = regions.path "
+                                  "where length(path) < 5000 and regions.scope = 'aggregate'").fetchone()
+        self.assertEqual(found, 3000)
 
     def test_an_endless_list_of_tables_is_an_error_with_its_remedy(self):
         code, _, err = self.answer("regions", os.path.join(HOSTILE, "dag_master.sqlite"))

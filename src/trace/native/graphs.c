@@ -12,6 +12,7 @@
 
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"
+#include "util/budget.h"
 #include "util/map.h"
 
 /* Mean times of GPU operations outside graphs, by a key of some bytes. */
@@ -220,8 +221,6 @@ static void weigh_graphs(struct native *n)
     eager_free(&e);
 }
 
-enum { GPU_OPS_MOST = 8 << 20 }; /* of one file: as many as a large trace of single kernels has */
-
 static struct native_graph *graph_of(struct native *n, uint64_t id)
 {
     bool fresh;
@@ -331,7 +330,8 @@ static const struct native_graph *listed(struct native *n, const struct native_w
 
     if (!g->complete || g->broken || g->nodes.len == 0)
         return NULL;
-    if (laid + g->nodes.len > GPU_OPS_MOST) {
+    /* as many as are kept of a trace of single kernels, at 8 bytes each */
+    if (laid + g->nodes.len > lpo_budget()->gpu_record_bytes / 8) {
         n->unlaid++;
         return NULL;
     }
