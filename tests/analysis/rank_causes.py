@@ -13,6 +13,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -256,6 +258,44 @@ def pipeline(job: Job, steps: int, batches: int = 4) -> None:
             job.sync(r)
 
 
+def sharded(job: Job, steps: int, slow=lambda r, s: 0) -> None:
+    """Weights are gathered before each layer, and gradients sent behind it, on one stream."""
+    everyone = range(job.ranks)
+    for s in range(steps):
+        job.step(s)
+        for r in everyone:
+            job.host(r, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 150_000)
+        for ms in (2, 4):
+            for _ in range(6):
+                job.meet("_allgather_base", "0", everyone, 40e6)
+                for r in everyone:
+                    layer(job, r, ms, slow(r, s))
+                if ms == 4:
+                    job.meet("_reduce_scatter_base", "0", everyone, 40e6, behind=True)
+        for r in everyone:
+            job.join(r)
+            job.kernel(r, "adam_kernel(float*)", 0.8 * MS)
+            job.sync(r)
+
+
+def expert_groups(job: Job, steps: int, link=lambda g: 1) -> None:
+    half = job.ranks // 2
+    for s in range(steps):
+        job.step(s)
+        for _ in range(4):
+            for r in range(job.ranks):
+                layer(job, r, 2)
+            for back in range(2):
+                for g in range(2):
+                    job.meet("all_to_allv", f"{g + 1}", range(g * half, (g + 1) * half), 32e6, slow=link(g))
+                for r in range(job.ranks) if not back else ():
+                    job.kernel(r, "grouped_gemm_kernel(float*)", 3 * MS)
+        job.meet("allreduce", "0", range(job.ranks), 20e6)
+        for r in range(job.ranks):
+            job.kernel(r, "adam_kernel(float*)", 0.8 * MS)
+            job.sync(r)
+
+
 # --- kinds: a job, and what must be said first ----------------------------------------------------------------------------------------------
 
 
@@ -307,6 +347,25 @@ def make_job(kind: str, seed: int):
     elif kind == "absent-cause":
         ddp(job, 8, slow=lambda r, s: 0.2 if r == bad else 0)
         want |= {"absent": [bad], "silent": True}
+    elif kind == "sharded":
+        sharded(job, 6, slow=lambda r, s: 0.08 if r == bad else 0)
+        want |= {"id": "slow-rank"}
+    elif kind == "turns":
+        ddp(job, 10, slow=lambda r, s: 0.3 if r == s * 5 % ranks else 0)
+        want |= {"id": "uneven-ranks", "rank": None}
+    elif kind == "link-experts":
+        expert_groups(job, 6, link=lambda g: 2.5 if g == bad * 2 // ranks else 1)
+        want |= {"id": "slow-link", "rank": None}
+    elif kind == "windows":  # schedule(repeat=2): each rank has two files, an hour apart
+        ddp(job, 8, slow=lambda r, s: 0.07 if r == bad else 0)
+        want |= {"id": "slow-rank", "windows": True}
+    elif kind == "other-run":
+        ddp(job, 8, slow=lambda r, s: 0.2 if r == bad else 0)
+        want |= {"id": "slow-rank", "other": (bad + 1 + rng.randrange(ranks - 1)) % ranks}
+    elif kind == "noisy":
+        job.noise = 0.05
+        rng.choice([ddp, tensor, experts, sharded])(job, 6)
+        want |= {"silent": True}
     elif kind == "noise":
         rng.choice([ddp, tensor, experts])(job, 6)
         want |= {"silent": True}
@@ -326,7 +385,7 @@ def make_job(kind: str, seed: int):
 
 
 KINDS = ["data", "data-steady", "hiccup", "slow", "slow-tensor", "slow-kernel", "slow-later", "link", "link-data", "expert", "bubbles", "absent", "absent-cause",
-         "noise", "small", "unnamed"]
+         "noise", "small", "unnamed", "sharded", "turns", "link-experts", "windows", "other-run", "noisy"]
 
 
 # --- files ------------------------------------------------------------------------------------------------------------------------------------
@@ -387,9 +446,31 @@ def write(job: Job, rows, out: str, want: dict, rng: random.Random) -> None:
         json.dump(want, f)
 
 
+def later(text: str, ns: int) -> str:
+    """The same program again, so much later."""
+
+    def moved(m) -> str:
+        return f'"ts":{us(int(m[1]) * 1000 + int(m[2]) + ns)}'
+
+    text = re.sub(r'"ts":(\d+)\.(\d+)', moved, text)
+    text = re.sub(r'"Seq": (\d+)', lambda m: f'"Seq": {int(m[1]) + 10_000}', text)
+    return re.sub(r"ProfilerStep#(\d+)", lambda m: f"ProfilerStep#{int(m[1]) + 20}", text)
+
+
 def make(out: str, kind: str, seed: int) -> dict:
     job, rows, want, rng = make_job(kind, seed)
     write(job, rows, out, want, rng)
+    if "other" in want:  # the same program on another day
+        with tempfile.TemporaryDirectory(prefix="rank-cause-") as elsewhere:
+            again, rows, _, _ = make_job(kind, seed)
+            again.seed += 1000
+            write(again, again.run(True), elsewhere, {"wall": 0}, rng)
+            shutil.copy(os.path.join(elsewhere, f"rank{want['other']}.json"), out)
+    if want.get("windows"):
+        for r in range(job.ranks):
+            path = os.path.join(out, f"rank{r}.json")
+            with open(path, encoding="utf-8") as f, open(path[:-5] + ".2.json", "w", encoding="utf-8") as to:
+                to.write(later(f.read(), HOUR))
     return want
 
 
@@ -431,9 +512,13 @@ def check_clocks(document: dict, want: dict) -> list[str]:
     wrong, clocks = [], {int(r): c for r, c in want["clocks"].items()}
     if not rows:
         return []
-    first = clocks[min(rows)]
+    first = clocks[min((r for r in rows if r != want.get("other")))]
     shows = lambda c, t: t + c[0] + round(c[1] * 1e-6 * (t - EPOCH))
     for r, row in rows.items():
+        if r == want.get("other"):
+            if row["offset_ns"] is not None:
+                wrong.append(f"rank {r}: the file of another run has a clock")
+            continue
         if row["offset_ns"] is None:
             if not want.get("unnamed"):
                 wrong.append(f"rank {r}: no clock")

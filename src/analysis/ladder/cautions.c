@@ -6,6 +6,7 @@
 #include "analysis/analysis.h"
 #include "analysis/ladder/private.h"
 #include "analysis/ranks/jobs.h"
+#include "analysis/ranks/ranks.h"
 #include "analysis/wall/steady.h"
 #include "analysis/wall/wall.h"
 #include "region/scope.h"
@@ -76,10 +77,14 @@ void lpo_ladder_cautions(struct ladder_work *w, struct lpo_ladders *out)
     uint64_t python = w->t->python.len + w->t->python_unread,
              ranges = lpo_ladder_operator_ranges(w->t);
     double all = (double)c->total.ns, limit = w->d && w->d->max_cv > 0 ? w->d->max_cv : 0.05;
+    const struct lpo_ranks *ranks = lpo_analysis_ranks(w->a);
     int64_t host = w->parts_ns[LPO_PATH_HOST] + w->parts_ns[LPO_PATH_CALLS];
 
     if (lpo_ranks_jobs(w->t).why != LPO_RANKS_ONE_JOB)
         add(out, LPO_CAUTION_JOBS, 1);
+    for (size_t i = 0; ranks && i < ranks->rows.len; i++)
+        if (ranks->rows.at[i].other_run)
+            add(out, LPO_CAUTION_OTHER_RUN, (double)ranks->rows.at[i].rank);
     if (out->noise > limit)
         add(out, LPO_CAUTION_NOISE, out->noise);
     if (w->out)

@@ -76,6 +76,7 @@ static const char *const ids[LPO_RUNG_KINDS] = {
 
 static const char *const caution_ids[LPO_CAUTION_KINDS] = {
     [LPO_CAUTION_JOBS] = "several-jobs",
+    [LPO_CAUTION_OTHER_RUN] = "another-run",
     [LPO_CAUTION_NOISE] = "too-noisy",
     [LPO_CAUTION_SHORT] = "too-short",
     [LPO_CAUTION_FEW] = "few-kernels",

@@ -75,6 +75,7 @@ enum lpo_rung_basis {
 /* What makes any rung less sure; reports say it first. */
 enum lpo_caution_kind {
     LPO_CAUTION_JOBS,      /* the traces are of different jobs */
+    LPO_CAUTION_OTHER_RUN, /* one of them is of another run of the same program */
     LPO_CAUTION_NOISE,     /* repeats vary more than run.max_cv */
     LPO_CAUTION_SHORT,     /* too little time was recorded */
     LPO_CAUTION_FEW,       /* too few kernels were recorded */

@@ -19,6 +19,41 @@ static bool is_clean(const struct lpo_phases *p, const struct lpo_program_step *
     return lpo_phases_once_ns(p, s->process, s->start_ns, s->start_ns + ns) <= ns / LEAST_PART;
 }
 
+static int64_t end_of(const struct lpo_program_step *s)
+{
+    int64_t end_ns = s->start_ns + s->host_ns;
+
+    return s->operations && s->last_ns > end_ns ? s->last_ns : end_ns;
+}
+
+/* A profiler that records in windows leaves seconds between steps that are several times as long as
+ * all of them: the window with most steps is the one that is looked at, of equals the last. */
+static void longest_window(const struct lpo_program_steps *steps, size_t *from, size_t *to)
+{
+    const int64_t least_ns = 1000000000;
+    int64_t inside = 0, gaps = 0;
+    size_t begin = *from, best = *from, most = 0;
+
+    for (size_t i = *from; i + 1 < *to; i++) {
+        int64_t gap = steps->rows.at[i + 1].start_ns - end_of(&steps->rows.at[i]);
+
+        gaps += gap > least_ns ? gap : 0;
+    }
+    inside =
+        *to > *from ? end_of(&steps->rows.at[*to - 1]) - steps->rows.at[*from].start_ns - gaps : 0;
+    for (size_t i = *from; gaps > 3 * inside && i < *to; i++)
+        if (i + 1 == *to ||
+            steps->rows.at[i + 1].start_ns - end_of(&steps->rows.at[i]) > least_ns) {
+            best = i + 1 - begin >= most ? begin : best;
+            most = i + 1 - begin >= most ? i + 1 - begin : most;
+            begin = i + 1;
+        }
+    if (most) {
+        *from = best;
+        *to = best + most;
+    }
+}
+
 /* Steps [from, to) are those of one process. */
 static void judge_steps(struct lpo_phases *p, const struct lpo_program_steps *steps, size_t from,
                         size_t to)
@@ -28,16 +63,16 @@ static void judge_steps(struct lpo_phases *p, const struct lpo_program_steps *st
 
     while (to > from && steps->rows.at[to - 1].cut)
         to--;
+    longest_window(steps, &from, &to);
+    first = from;
     while (first < to && !is_clean(p, &steps->rows.at[first]))
         first++;
     if (first == to) /* none does without */
         first = from;
     for (size_t i = first; i < to; i++) {
-        const struct lpo_program_step *s = &steps->rows.at[i];
-        int64_t end_ns = s->start_ns + s->host_ns;
+        int64_t end_ns = end_of(&steps->rows.at[i]);
 
         p->steady_steps[i] = true;
-        end_ns = s->operations && s->last_ns > end_ns ? s->last_ns : end_ns;
         w.end_ns = end_ns > w.end_ns ? end_ns : w.end_ns;
     }
     w.start_ns = steps->rows.at[first].start_ns;

@@ -26,7 +26,8 @@ struct work {
     const struct lpo_ranks *r;
     const struct ranks_lives *l;
     struct lpo_ranks_causes *out;
-    int64_t wall_ns;          /* of the job run again as it is */
+    int64_t wall_ns;  /* of the job run again as it is */
+    int64_t least_ns; /* what is worth a word: 1 % of it, without the gaps between windows */
     struct ranks_times usual; /* of the observer in it */
 };
 
@@ -326,7 +327,7 @@ static void add_rank(struct work *w, uint32_t at, int part, candidates *out)
     struct candidate c = { .bound_ns = more_of(life, part),
                            .change = { .life = at, .parts = 1u << part, .only_stop = LPO_NONE } };
 
-    if (c.bound_ns < w->wall_ns / ONE_PERCENT)
+    if (c.bound_ns < w->least_ns)
         return;
     c.cause = plain(part == RANKS_COMPUTE ? LPO_RANK_CAUSE_COMPUTE : LPO_RANK_CAUSE_HOST);
     c.cause.rank = w->r->rows.at[life->row].rank;
@@ -450,7 +451,7 @@ static void add_bubbles(struct work *w, candidates *out)
                 ns += s->wait_ns;
         }
     c.cause.own_ns = w->l->all.len ? ns / (int64_t)w->l->all.len : 0;
-    if (c.cause.own_ns >= w->wall_ns / ONE_PERCENT)
+    if (c.cause.own_ns >= w->least_ns)
         lpo_vec_push(out, c);
 }
 
@@ -664,7 +665,7 @@ static void try_cause(struct work *w, struct candidate *c, const name_sums *sums
     int64_t wall = lpo_ranks_lives_run(w->l, &c->change, &after);
 
     c->cause.saving_ns = wall < 0 ? 0 : w->wall_ns - wall;
-    if (c->cause.saving_ns >= w->wall_ns / ONE_PERCENT)
+    if (c->cause.saving_ns >= w->least_ns)
         c->cause.less_ns = find_less(w, &after);
     free_times(&after);
     if (!c->cause.less_ns)
@@ -754,7 +755,7 @@ struct lpo_ranks_causes *lpo_ranks_causes_create(const struct lpo_region_tree *t
     struct lpo_ranks_causes *out = lpo_xcalloc(1, sizeof *out);
     struct ranks_lives *l = lpo_xcalloc(1, sizeof *l);
     struct ranks_change none = { .life = LPO_NONE, .only_stop = LPO_NONE };
-    struct work w = { tree->trace, tree, r, l, out, 0, { 0 } };
+    struct work w = { tree->trace, tree, r, l, out, 0, 0, { 0 } };
     int64_t span;
 
     out->observer = -1;
@@ -768,8 +769,9 @@ struct lpo_ranks_causes *lpo_ranks_causes_create(const struct lpo_region_tree *t
         w.usual = times_of(&w, w.usual.life);
         w.wall_ns = lpo_ranks_lives_run(l, &none, &w.usual);
         span = l->end_ns - l->start_ns;
+        w.least_ns = (span - l->gaps_ns) / ONE_PERCENT;
         /* where it does not give the measured time, nothing that is changed in it means a thing */
-        if (w.wall_ns > 0 && llabs(w.wall_ns - span) <= span / ONE_PERCENT) {
+        if (w.wall_ns > 0 && llabs(w.wall_ns - span) <= w.least_ns) {
             out->observer_life = w.usual.life;
             out->observer = r->rows.at[l->all.at[w.usual.life].row].rank;
             try_all(&w);

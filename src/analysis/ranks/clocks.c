@@ -10,7 +10,9 @@ enum {
     TOLERANCE_ERRORS = 5, /* ends of one collective lie closer than so many errors of the clocks */
     DOUBTFUL = 20,    /* numbers are right where not even one of so many is against the clocks */
     CLOSE_ERRORS = 3, /* more than so many apart, they may be of another group */
-    LEAST_TOLERANCE = 50000 /* ns */
+    LEAST_TOLERANCE = 50000, /* ns */
+    MISFIT_NS = 10000,       /* clocks are not known to less than that, … */
+    MISFIT_TIMES = 10,       /* … and those of other ranks that much better */
 };
 
 /* What two ranks say about each other's clocks. */
@@ -52,18 +54,23 @@ static void find_edges(const struct lpo_ranks *r, const ranks_families *families
     for (size_t i = 0; i < families->len; i++) {
         const struct ranks_family *f = &families->at[i];
 
-        for (size_t k = 1; is_trusted(f, trust) && k < f->series.len; k++) {
-            uint32_t from = f->series.at[0].rank, to = f->series.at[k].rank;
+        size_t first = 0;
+
+        while (first < f->series.len && r->rows.at[f->series.at[first].rank].other_run)
+            first++;
+        for (size_t k = first + 1; is_trusted(f, trust) && k < f->series.len; k++) {
+            uint32_t from = f->series.at[first].rank, to = f->series.at[k].rank;
             bool fresh;
             uint32_t row;
 
-            if (r->rows.at[from].aligned && r->rows.at[to].aligned)
+            if ((r->rows.at[from].aligned && r->rows.at[to].aligned) || r->rows.at[to].other_run)
                 continue;
             row = lpo_map_pair_put(&rows, from, to, &fresh);
             if (fresh)
                 lpo_vec_push(out, (struct edge){ .from = from, .to = to });
-            lpo_vec_push(&out->at[before + row].series,
-                         (struct ranks_pair){ &f->series.at[0].events, &f->series.at[k].events });
+            lpo_vec_push(
+                &out->at[before + row].series,
+                (struct ranks_pair){ &f->series.at[first].events, &f->series.at[k].events });
         }
     }
     lpo_map_pair_free(&rows);
@@ -121,11 +128,22 @@ static void join(const struct lpo_rank_row *known, const struct ranks_line *l, b
     next->aligned = true;
 }
 
+/* All clocks are told against this one. */
+static size_t base_of(const struct lpo_ranks *r)
+{
+    size_t i = 0;
+
+    while (i < r->rows.len && r->rows.at[i].other_run)
+        i++;
+    return i;
+}
+
 static void spread_offsets(struct lpo_ranks *r, const edges *all)
 {
     const struct edge *e;
 
-    r->rows.at[0].aligned = true;
+    if (base_of(r) < r->rows.len)
+        r->rows.at[base_of(r)].aligned = true;
     while ((e = most_certain(r, all))) {
         bool forward = r->rows.at[e->from].aligned;
 
@@ -223,6 +241,78 @@ static void align_clocks(struct lpo_ranks *r, const ranks_families *families)
     free_edges(&all);
 }
 
+/* --- a file of another run ------------------------------------------------------------------ */
+
+static void forget_clocks(struct lpo_ranks *r)
+{
+    for (size_t i = 0; i < r->rows.len; i++) {
+        struct lpo_rank_row *row = &r->rows.at[i];
+
+        row->aligned = false;
+        row->offset_ns = row->error_ns = row->middle_ns = 0;
+        row->drift = 0;
+    }
+}
+
+/* Of all clocks but the one that they are told against; -1: there are too few. */
+static int64_t usual_error(const struct lpo_ranks *r)
+{
+    int64_t *room = lpo_xcalloc(r->rows.len + 1, sizeof *room), usual;
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->rows.len; i++)
+        if (r->rows.at[i].aligned && i != base_of(r))
+            room[n++] = r->rows.at[i].error_ns;
+    usual = n > 1 ? lpo_ranks_median(room, n) : -1;
+    free(room);
+    return usual;
+}
+
+/* The ends of the others lie on lines, and those of one rank do not: its file is of another run of
+ * the same program. Where it is the first rank, none of them does, until it is left out. */
+static void leave_other_runs_out(struct lpo_ranks *r, const ranks_families *families)
+{
+    int64_t usual = usual_error(r);
+    size_t first = base_of(r);
+
+    if (usual > MISFIT_NS) {
+        r->rows.at[first].other_run = true;
+        forget_clocks(r);
+        align_clocks(r, families);
+        if (usual_error(r) < 0 || usual_error(r) > usual / MISFIT_TIMES) {
+            r->rows.at[first].other_run = false;
+            forget_clocks(r);
+            align_clocks(r, families);
+            return;
+        }
+        usual = usual_error(r);
+    }
+    for (size_t i = 0; usual >= 0 && i < r->rows.len; i++) {
+        struct lpo_rank_row *row = &r->rows.at[i];
+
+        if (row->aligned && row->error_ns > MISFIT_NS && row->error_ns > usual * MISFIT_TIMES) {
+            row->other_run = true;
+            row->aligned = false;
+        }
+    }
+}
+
+/* What they did belongs to nothing here. */
+static void drop_series(const struct lpo_ranks *r, ranks_families *families)
+{
+    for (size_t i = 0; i < families->len; i++) {
+        struct ranks_family *f = &families->at[i];
+        size_t kept = 0;
+
+        for (size_t k = 0; k < f->series.len; k++)
+            if (r->rows.at[f->series.at[k].rank].other_run)
+                lpo_vec_free(&f->series.at[k].events);
+            else
+                f->series.at[kept++] = f->series.at[k];
+        f->series.len = kept;
+    }
+}
+
 /* Do the ends of two series lie as close as those of one collective must? */
 static bool ends_together(const struct lpo_ranks *r, const struct ranks_series *x,
                           const struct ranks_series *y)
@@ -282,10 +372,14 @@ uint32_t lpo_ranks_align(struct lpo_ranks *r, ranks_families *families)
 
     lpo_ranks_split_guessed(families);
     align_clocks(r, families);
+    leave_other_runs_out(r, families);
+    drop_series(r, families);
     split_families(r, families);
     for (size_t i = 0; i < families->len; i++) {
         struct ranks_family *f = &families->at[i];
 
+        if (!f->series.len)
+            continue;
         f->first_instance = instances;
         f->instances = (uint32_t)f->series.at[0].events.len;
         instances += f->instances;

@@ -320,6 +320,36 @@ static void find_all(struct build *b, const struct lpo_program_steps *steps)
         qsort(b->out->all.at, b->out->all.len, sizeof *b->out->all.at, by_row);
 }
 
+static int by_start(const void *x, const void *y)
+{
+    const struct ranks_stop *a = *(const struct ranks_stop *const *)x;
+    const struct ranks_stop *b = *(const struct ranks_stop *const *)y;
+
+    return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+}
+
+/* A profiler may record a job in windows, minutes apart. Seconds in which nobody communicates are
+ * no part of it where they are together several times what is left. */
+static int64_t find_gaps(const struct ranks_lives *l)
+{
+    const int64_t least_ns = 1000000000;
+    LPO_VEC(const struct ranks_stop *) all = { 0 };
+    int64_t until = INT64_MAX, ns = 0;
+
+    for (size_t i = 0; i < l->all.len; i++)
+        for (size_t k = 0; k < l->all.at[i].stops.len; k++)
+            lpo_vec_push(&all, &l->all.at[i].stops.at[k]);
+    if (all.len)
+        qsort(all.at, all.len, sizeof *all.at, by_start);
+    for (size_t i = 0; i < all.len; i++) {
+        if (until != INT64_MAX && all.at[i]->start_ns - until > least_ns)
+            ns += all.at[i]->start_ns - until;
+        until = until == INT64_MAX || all.at[i]->end_ns > until ? all.at[i]->end_ns : until;
+    }
+    lpo_vec_free(&all);
+    return ns > 3 * (l->end_ns - l->start_ns - ns) ? ns : 0;
+}
+
 void lpo_ranks_lives_find(const struct lpo_region_tree *tree, const struct lpo_program_steps *steps,
                           const struct lpo_ranks *r, struct ranks_lives *out)
 {
@@ -355,6 +385,7 @@ void lpo_ranks_lives_find(const struct lpo_region_tree *tree, const struct lpo_p
             *lpo_map_u64_put(out->stop_of, life->stops.at[k].op, NULL) = (uint32_t)k;
         }
     }
+    out->gaps_ns = find_gaps(out);
     lpo_map_u64_destroy(b.event_of);
     lpo_vec_free(&b.events);
     lpo_vec_free(&b.family_of);

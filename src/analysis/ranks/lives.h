@@ -62,6 +62,7 @@ struct ranks_lives {
     uint32_t *members; /* of each meeting: how many lives */
     const ranks_families *families;
     int64_t start_ns, end_ns;
+    int64_t gaps_ns; /* of that, between the windows that were recorded of the job */
 };
 
 struct lpo_program_steps;

@@ -30,6 +30,7 @@ struct lpo_region_tree;
 struct lpo_rank_row {
     int32_t rank;
     bool aligned;                   /* its clock could be compared with that of the first rank */
+    bool other_run;                 /* what it did does not fit what the others did: not aligned */
     int64_t offset_ns, error_ns;    /* its clock minus that of the first rank … */
     int64_t middle_ns;              /* … at this moment on its own clock */
     double drift;                   /* seconds that it gains in a second; 0: none can be seen */

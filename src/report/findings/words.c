@@ -12,9 +12,11 @@
 #include "report/chapters/chapters.h"
 #include "report/findings/findings.h"
 #include "report/trace_records.h"
+#include "rundir/belonging.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
+#include "util/path.h"
 #include "util/str.h"
 #include "util/units.h"
 
@@ -527,6 +529,21 @@ static const char *several_jobs(const struct lpo_ladder_words *w)
     return lpo_arena_strdup(w->arena, lpo_str_text(&s));
 }
 
+/* With the file, where its name says the rank. */
+static const char *other_run(const struct lpo_ladder_words *w, int rank)
+{
+    const char *file = NULL;
+
+    for (size_t i = 0; i < w->s->nfiles; i++)
+        if (lpo_rundir_rank_of_name(w->s->files[i]) == rank)
+            file = lpo_path_base(w->s->files[i]);
+    return lpo_arena_printf(
+        w->arena,
+        "The trace of rank %d%s%s%s does not fit those of the other ranks: its collectives end at "
+        "other times. It is probably of another run, and is compared with nothing.",
+        rank, file ? " (" : "", file ? file : "", file ? ")" : "");
+}
+
 const char *lpo_report_ladder_caution(const struct lpo_ladder_words *w, const struct lpo_caution *c)
 {
     double v = c->evidence[0].value[0];
@@ -534,6 +551,8 @@ const char *lpo_report_ladder_caution(const struct lpo_ladder_words *w, const st
 
     if (c->kind == LPO_CAUTION_JOBS)
         return several_jobs(w);
+    if (c->kind == LPO_CAUTION_OTHER_RUN)
+        return other_run(w, (int)v);
     if (c->kind == LPO_CAUTION_FEW && v == 0)
         return "No kernel was recorded, only copies and memsets.";
     if (c->kind == LPO_CAUTION_FEW && v == 1)
