@@ -1,15 +1,179 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lpo doctor: what is here, what each missing thing costs, how to get it. */
+/* lpo doctor: what is here, what each missing thing costs, how to get it; and what this GPU
+ * reaches. */
+#include <math.h>
+#include <stdlib.h>
+
 #include "cli/app.h"
 #include "cli/command.h"
-#include "cli/doctor_calibrate.h"
+#include "gpu/calibrate.h"
+#include "gpu/sheets.h"
 #include "pipeline/stage.h"
+#include "reference/reference.h"
 #include "run/install.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json_write.h"
 #include "util/path.h"
 #include "util/str.h"
+
+#define CALIBRATION_SCHEMA "lpo.calibration/1"
+
+static const double seconds = 1;
+
+/* The card beside the reference of its kind: a dozen products. */
+struct compared {
+    struct lpo_reference_answer best[LPO_CALIBRATION_SHAPES];
+    bool known[LPO_CALIBRATION_SHAPES];
+    double middle; /* of time here over the best measured; NAN: no reference, or nothing measured */
+};
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static struct compared compare(const struct lpo_reference *r, const struct lpo_calibration *c)
+{
+    struct compared all = { .middle = NAN };
+    double ratios[LPO_CALIBRATION_SHAPES];
+    size_t n = 0;
+
+    for (int i = 0; r && i < LPO_CALIBRATION_SHAPES; i++) {
+        const struct lpo_calibration_shape *s = &c->shapes[i];
+        struct lpo_reference_work w = { LPO_REF_GEMM, .dtype = LPO_BF16, .m = s->m, .n = s->n,
+                                        .k = s->k };
+
+        all.known[i] = s->seconds > 0 && lpo_reference_best(r, &w, &all.best[i]);
+        if (all.known[i])
+            ratios[n++] = s->seconds * 1e6 / all.best[i].best_us;
+    }
+    qsort(ratios, n, sizeof *ratios, by_size);
+    if (n)
+        all.middle = n % 2 ? ratios[n / 2] : (ratios[n / 2 - 1] + ratios[n / 2]) / 2;
+    return all;
+}
+
+static void put_shapes(struct lpo_json_writer *w, const struct lpo_calibration *c,
+                       const struct compared *all)
+{
+    lpo_jw_array(w, "shapes");
+    for (int i = 0; i < LPO_CALIBRATION_SHAPES; i++) {
+        const struct lpo_calibration_shape *s = &c->shapes[i];
+
+        if (!(s->seconds > 0))
+            continue;
+        lpo_jw_object(w, NULL);
+        lpo_jw_int(w, "m", s->m);
+        lpo_jw_int(w, "n", s->n);
+        lpo_jw_int(w, "k", s->k);
+        lpo_jw_real(w, "us", s->seconds * 1e6);
+        if (all->known[i])
+            lpo_jw_real(w, "best_us", all->best[i].best_us);
+        else
+            lpo_jw_null(w, "best_us");
+        lpo_jw_end(w);
+    }
+    lpo_jw_end(w);
+    if (isnan(all->middle))
+        lpo_jw_null(w, "to_reference");
+    else
+        lpo_jw_real(w, "to_reference", all->middle);
+}
+
+static void print_shapes(struct lpo_app *app, const struct lpo_calibration *c,
+                         const struct compared *all)
+{
+    if (isnan(all->middle))
+        return;
+    fprintf(app->out, "bf16 products beside the best measured on such a GPU:\n");
+    for (int i = 0; i < LPO_CALIBRATION_SHAPES; i++)
+        if (all->known[i])
+            fprintf(app->out, "  %5d x %5d x %5d  %9.2f us, best %9.2f us: %.2f times\n",
+                    c->shapes[i].m, c->shapes[i].n, c->shapes[i].k, c->shapes[i].seconds * 1e6,
+                    all->best[i].best_us, c->shapes[i].seconds * 1e6 / all->best[i].best_us);
+    fprintf(app->out, "This card takes %.2f times as long in the median.\n", all->middle);
+}
+
+static void print_rates_json(struct lpo_app *app, const struct lpo_calibration *c,
+                             const struct compared *all, const struct lpo_hardware *sheet,
+                             const char *path)
+{
+    LPO_STR out = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&out, 2);
+
+    lpo_jw_object(&w, NULL);
+    lpo_jw_text(&w, "schema", CALIBRATION_SCHEMA);
+    lpo_jw_text(&w, "gpu", c->gpu);
+    lpo_jw_text(&w, "entry", sheet->name);
+    lpo_jw_text(&w, "written", path);
+    lpo_jw_real(&w, "bandwidth", c->bandwidth);
+    lpo_jw_real(&w, "sheet_bandwidth", lpo_gpu_hardware_sheet(sheet)->bandwidth);
+    lpo_jw_object(&w, "flops");
+    for (int t = 1; t < LPO_DTYPES; t++)
+        if (c->flops[t] > 0)
+            lpo_jw_real(&w, lpo_dtype_name((enum lpo_dtype)t), c->flops[t]);
+    lpo_jw_end(&w);
+    put_shapes(&w, c, all);
+    lpo_jw_end(&w);
+    fputs(lpo_str_text(&out), app->out);
+}
+
+static void print_rates(struct lpo_app *app, const struct lpo_calibration *c,
+                        const struct lpo_hardware *entry, const char *path)
+{
+    const struct lpo_hardware *sheet = lpo_gpu_hardware_sheet(entry);
+
+    fprintf(app->out, "%s (%s)\n", c->gpu, entry->name);
+    fprintf(app->out, "  %-5s %8.1f GB/s     %5.1f %% of the sheet's %.0f\n", "copy",
+            c->bandwidth / 1e9, 100 * c->bandwidth / sheet->bandwidth, sheet->bandwidth / 1e9);
+    for (int t = 1; t < LPO_DTYPES; t++)
+        if (c->flops[t] > 0 && sheet->flops[t] > 0)
+            fprintf(app->out, "  %-5s %8.1f TFLOP/s  %5.1f %% of the sheet's %.0f\n",
+                    lpo_dtype_name((enum lpo_dtype)t), c->flops[t] / 1e12,
+                    100 * c->flops[t] / sheet->flops[t], sheet->flops[t] / 1e12);
+    fprintf(app->out, "written to %s\n", path);
+}
+
+static int calibrate(struct lpo_app *app, bool json, struct lpo_err *err)
+{
+    const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(app->arena);
+    const char *home = lpo_run_install_user_dir(app->arena), *path = NULL;
+    LPO_AUTO(lpo_reference) reference = NULL;
+    const char *measured;
+    struct lpo_err ignored = { 0 }; /* a damaged reference is none */
+    struct lpo_calibration c;
+    struct lpo_hardware entry;
+    struct compared all;
+    int rc = lpo_gpu_calibrate(app->arena, 0, seconds, &c, err);
+
+    if (rc < 0)
+        return rc;
+    if (!lpo_gpu_hardware_match(app->arena, dirs, c.gpu, &entry))
+        return lpo_fail(
+            err, LPO_E_NOTFOUND,
+            "no hardware sheet matches '%s': write one first, as docs/hardware.md describes",
+            c.gpu);
+    if (!home)
+        return lpo_fail(err, LPO_E_MISSING,
+                        "there is no home folder to write the measurements to: set HOME");
+    rc = lpo_gpu_calibration_write(app->arena, home, entry.name, &c, &path, err);
+    if (rc < 0)
+        return rc;
+    measured = lpo_reference_path(app->arena, dirs, entry.name);
+    if (measured)
+        lpo_reference_load(measured, &reference, &ignored);
+    all = compare(reference, &c);
+    if (json) {
+        print_rates_json(app, &c, &all, &entry, path);
+    } else {
+        print_rates(app, &c, &entry, path);
+        print_shapes(app, &c, &all);
+    }
+    return 0;
+}
 
 #define DOCTOR_SCHEMA "lpo.doctor/1"
 
@@ -104,7 +268,7 @@ static int doctor_run(struct lpo_app *app, const struct lpo_args *args, struct l
         return lpo_fail(err, LPO_E_USAGE, "doctor takes no arguments, but got '%s'",
                         args->words[0]);
     if (lpo_cli_args_has(args, "calibrate"))
-        return lpo_cli_doctor_calibrate(app, lpo_cli_args_has(args, "json"), err);
+        return calibrate(app, lpo_cli_args_has(args, "json"), err);
     check_all(app->arena, &found);
     if (lpo_cli_args_has(args, "json"))
         print_json(app, &found);

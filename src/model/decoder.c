@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A decoder: its numbers from a config, for any row of family/dense.c and family/moe.c. */
+/* A decoder: its numbers from a config, for any row of family/decoders.c. */
 #include <stddef.h>
 
 #include "model/count.h"

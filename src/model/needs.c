@@ -1,12 +1,348 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What a model needs: the sums over operations, of a phase and of each block, and the least time
+ * they take (the roofline: for every kernel the larger of its products at the peak rate and its
+ * bytes at the full bandwidth, then added up); what must fit into one device's memory; the phases.
+ */
 #include "model/needs.h"
 
+#include <math.h>
+
 #include "model/count.h"
-#include "model/memory.h"
 #include "model/quant.h"
+#include "model/rank.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
+
+struct cost {
+    double flops, bytes;
+    enum lpo_dtype math;
+};
+
+static double weight_bytes(const struct lpo_model_needs *a, const struct lpo_model_op *op,
+                           double elements)
+{
+    double total = (double)a->params;
+
+    if (a->options.weight_bytes > 0 && total > 0) /* quantised files mix formats: take their mean */
+        return elements * (a->options.weight_bytes / total);
+    return elements * lpo_model_format_bytes(a, &op->format);
+}
+
+/* Activations travel in the compute format: 16 bits where the weights are narrower. */
+static double activation_bytes(const struct lpo_model_needs *a)
+{
+    double bytes = lpo_dtype_bytes(a->options.dtype);
+
+    return bytes < 2 ? 2 : bytes;
+}
+
+static void add_time(const struct lpo_model_needs *a, const struct cost *c, struct lpo_sums *s)
+{
+    const struct lpo_hardware *hw = a->options.hardware;
+    double peak = hw ? lpo_gpu_hardware_peak(hw, c->math, NULL) : 0;
+    double compute, memory;
+
+    if (!hw || peak <= 0 || hw->bandwidth <= 0)
+        return;
+    compute = c->flops / peak;
+    memory = c->bytes / hw->bandwidth;
+    s->compute_seconds += compute;
+    s->memory_seconds += memory;
+    s->seconds += fmax(compute, memory);
+}
+
+/* Fused attention: scores and values of a layer are one kernel, limited by compute or by memory as
+ * a whole. */
+static bool same_kernel(const struct lpo_model_needs *a, const struct lpo_model_op *x,
+                        const struct lpo_model_op *y)
+{
+    bool scores = x->kind == LPO_OP_SCORES || x->kind == LPO_OP_VALUES;
+
+    return !a->options.unfused && scores &&
+           (y->kind == LPO_OP_SCORES || y->kind == LPO_OP_VALUES) && x->at.part == y->at.part &&
+           x->at.layer == y->at.layer;
+}
+
+/* While adding up: operations that run as one kernel are collected in `pending`. */
+struct summing {
+    const struct lpo_model_needs *needs;
+    uint64_t tp;
+    const struct lpo_model_op *last;
+    struct cost pending;
+    struct lpo_sums *sums;
+};
+
+static void finish_kernel(struct summing *s)
+{
+    if (s->last)
+        add_time(s->needs, &s->pending, s->sums);
+    s->pending = (struct cost){ 0 };
+}
+
+static void add_op(struct summing *s, const struct lpo_model_op *op)
+{
+    const struct lpo_model_needs *a = s->needs;
+    uint64_t flops = lpo_model_rank_count(op->flops, op->ways, s->tp);
+    double weights = weight_bytes(a, op, lpo_model_rank_real(op->weights, op->ways, s->tp));
+    double moved =
+        activation_bytes(a) *
+        lpo_model_rank_real((double)lpo_model_add(op->reads, op->writes), op->ways, s->tp);
+    double kv =
+        lpo_dtype_bytes(a->options.kv_dtype) *
+        lpo_model_rank_real((double)lpo_model_add(op->kv_reads, op->kv_writes), op->kv_ways, s->tp);
+
+    if (!s->last || !same_kernel(a, s->last, op))
+        finish_kernel(s);
+    s->last = op;
+    s->pending.math = op->format.bits > 0 && !op->format.storage_only ? op->format.dtype : a->plain;
+    s->pending.flops += (double)flops;
+    s->pending.bytes += weights + moved + kv;
+    s->sums->flops = lpo_model_add(s->sums->flops, flops);
+    s->sums->by_kind[op->kind] = lpo_model_add(s->sums->by_kind[op->kind], flops);
+    s->sums->by_aten[op->aten] = lpo_model_add(s->sums->by_aten[op->aten], flops);
+    s->sums->weight_bytes += weights;
+    s->sums->activation_bytes += moved;
+    s->sums->kv_bytes += kv;
+}
+
+struct lpo_sums lpo_model_needs_sum(const struct lpo_model_needs *a,
+                                    const struct lpo_phase_result *p, uint64_t tp,
+                                    bool (*keep)(const struct lpo_model_op *op, void *arg),
+                                    void *arg)
+{
+    struct lpo_sums sums = { 0 };
+    struct summing s = { .needs = a, .tp = tp, .sums = &sums };
+
+    for (size_t i = 0; i < p->ops.len; i++)
+        if (!keep || keep(&p->ops.at[i], arg))
+            add_op(&s, &p->ops.at[i]);
+    finish_kernel(&s);
+    return sums;
+}
+
+void lpo_model_needs_add(const struct lpo_model_needs *a, const struct lpo_model_op *ops,
+                         size_t count, uint64_t tp, struct lpo_sums *sums)
+{
+    struct summing s = { .needs = a, .tp = tp, .sums = sums };
+
+    for (size_t i = 0; i < count; i++)
+        add_op(&s, &ops[i]);
+    finish_kernel(&s);
+}
+
+double lpo_model_sums_bytes(const struct lpo_sums *s)
+{
+    return s->weight_bytes + s->activation_bytes + s->kv_bytes;
+}
+
+static bool same_place(const struct lpo_model_place *x, const struct lpo_model_place *y)
+{
+    return x->part == y->part && x->layer == y->layer && x->block == y->block;
+}
+
+/* Operations of one block follow each other, so the row is nearly always the last one. */
+static struct lpo_module *row_of(struct lpo_arena *a, const struct lpo_model_needs *n,
+                                 lpo_module_vec *out, const struct lpo_model_place *at)
+{
+    const char *part = n->model->parts[at->part], *block = lpo_model_block_name(at->block);
+    struct lpo_module m = { .at = *at };
+
+    for (size_t i = out->len; i-- > 0;)
+        if (same_place(&out->at[i].at, at))
+            return &out->at[i];
+    m.name = at->layer < 0 ? lpo_arena_printf(a, "%s/%s", part, block)
+                           : lpo_arena_printf(a, "%s/layer%d/%s", part, at->layer, block);
+    lpo_vec_push(out, m);
+    return &out->at[out->len - 1];
+}
+
+static void add_tensors(struct lpo_arena *a, const struct lpo_model_needs *n, lpo_module_vec *out)
+{
+    for (size_t i = 0; i < n->tensors.len; i++) {
+        const struct lpo_tensor *t = &n->tensors.at[i];
+        struct lpo_module *m = row_of(a, n, out, &t->at);
+        uint64_t active = t->experts ? lpo_model_mul(t->count / t->experts, t->active) : t->count;
+
+        m->params = lpo_model_add(m->params, t->tied ? 0 : t->count);
+        m->active_params = lpo_model_add(m->active_params, t->tied ? 0 : active);
+    }
+}
+
+void lpo_model_modules_list(struct lpo_arena *a, const struct lpo_model_needs *needs,
+                            lpo_module_vec *out)
+{
+    add_tensors(a, needs, out);
+    for (int k = 0; k < LPO_PHASES; k++) {
+        const struct lpo_phase_result *p = &needs->phase[k];
+        size_t first = 0;
+
+        /* operations that follow each other in one block are summed together: attention may be one
+         * kernel there */
+        for (size_t i = 0; i < p->ops.len; i = first) {
+            struct lpo_module *m = row_of(a, needs, out, &p->ops.at[i].at);
+
+            for (first = i; first < p->ops.len; first++)
+                if (!same_place(&p->ops.at[first].at, &p->ops.at[i].at))
+                    break;
+            lpo_model_needs_add(needs, &p->ops.at[i], first - i, 1, &m->sums[k]);
+            lpo_model_needs_add(needs, &p->ops.at[i], first - i, needs->options.tp, &m->rank[k]);
+        }
+    }
+}
+
+/* The share of the memory that a model can use: driver, context and allocator take the rest. */
+static const double usable = 0.95;
+
+static double weights_of_rank(const struct lpo_model_needs *a)
+{
+    double bytes = 0, mean = 0;
+
+    if (a->options.weight_bytes > 0 && a->params)
+        mean = a->options.weight_bytes / (double)a->params;
+
+    for (size_t i = 0; i < a->tensors.len; i++) {
+        const struct lpo_tensor *t = &a->tensors.at[i];
+
+        if (!t->tied)
+            bytes += lpo_model_rank_real((double)t->count, t->ways, a->options.tp) *
+                     (mean > 0 ? mean : lpo_model_format_bytes(a, &t->format));
+    }
+    return bytes;
+}
+
+/* Latents are shared by all heads, so every rank keeps them whole. */
+uint64_t lpo_model_block_cache(const struct lpo_model_layer_block *b, uint64_t tp)
+{
+    uint64_t index = b->top_keys ? (b->index_dim + 1) / 2 : 0; /* 8 bits each */
+
+    if (b->borrows_cache)
+        return 0;
+    switch (b->kind) {
+    case LPO_LAYER_ATTENTION:
+        return lpo_model_mul3(2, lpo_model_rank_pieces(b->kv_heads, tp), b->head_dim) + index;
+    case LPO_LAYER_LATENT:
+        return b->kv_rank + b->rope_dim + index;
+    case LPO_LAYER_COMPRESSED: /* far tokens; those of the window are a state */
+        return b->compress ? (b->head_dim + index) / b->compress : 0;
+    default:
+        return 0;
+    }
+}
+
+uint64_t lpo_model_block_state(const struct lpo_model_layer_block *b, uint64_t tp)
+{
+    uint64_t heads = lpo_model_rank_pieces(b->heads, tp);
+
+    switch (b->kind) {
+    case LPO_LAYER_DELTA:
+    case LPO_LAYER_KDA:
+        return lpo_model_mul3(heads, b->head_dim, b->v_dim);
+    case LPO_LAYER_MAMBA:
+        return lpo_model_mul3(heads, b->head_dim, b->state);
+    case LPO_LAYER_COMPRESSED:
+        return lpo_model_mul(b->window, b->head_dim);
+    default:
+        return 0;
+    }
+}
+
+/* Bytes of one sequence with so many tokens; a layer with a window keeps only that. States have 32
+ * bits. */
+static double cache_bytes(const struct lpo_model_needs *a, uint64_t tp, uint64_t tokens)
+{
+    const struct lpo_model_decoder *d = a->model->decoder;
+    double sum = 0, byte = lpo_dtype_bytes(a->options.kv_dtype);
+
+    for (uint64_t l = 0; l < d->layers; l++)
+        for (int i = 0; i < d->layer[l].count; i++) {
+            const struct lpo_model_layer_block *b = &d->layer[l].block[i];
+            uint64_t kept = b->window && b->window < tokens && !b->compress ? b->window : tokens;
+
+            sum += byte * (double)kept * (double)lpo_model_block_cache(b, tp);
+            sum += 4 * (double)lpo_model_block_state(b, tp);
+        }
+    return sum;
+}
+
+/* Cache elements that one more token leaves in all layers together. */
+static uint64_t token_elements(const struct lpo_model_decoder *d, uint64_t tp)
+{
+    uint64_t sum = 0;
+
+    for (uint64_t l = 0; l < d->layers; l++)
+        for (int i = 0; i < d->layer[l].count; i++)
+            sum = lpo_model_add(sum, lpo_model_block_cache(&d->layer[l].block[i], tp));
+    return sum;
+}
+
+/* The largest input and output of one operation, which must exist at the same time. */
+static double peak_activations(const struct lpo_model_needs *a)
+{
+    double most = 0, bytes = lpo_dtype_bytes(a->options.dtype);
+
+    for (int k = 0; k < LPO_PHASES; k++) {
+        const struct lpo_phase_result *p = &a->phase[k];
+
+        for (size_t i = 0; i < p->ops.len; i++) {
+            const struct lpo_model_op *op = &p->ops.at[i];
+
+            most = fmax(most, lpo_model_rank_real((double)lpo_model_add(op->reads, op->writes),
+                                                  op->ways, a->options.tp));
+        }
+    }
+    return most * (bytes < 2 ? 2 : bytes);
+}
+
+static uint64_t floor_count(double n)
+{
+    return n >= 1 ? n < 1e15 ? (uint64_t)n : (uint64_t)1e15 : 0;
+}
+
+/* By bisection, because windows make the cache grow in steps. */
+static uint64_t longest_context(const struct lpo_model_needs *a, double room)
+{
+    const struct lpo_model_decoder *d = a->model->decoder;
+    uint64_t low = 0, high = (uint64_t)1 << 40;
+
+    while (low < high) {
+        uint64_t middle = low + (high - low + 1) / 2;
+
+        if (cache_bytes(a, a->options.tp, middle) * (double)a->options.batch <= room)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return d->positions && low > d->positions ? d->positions : low;
+}
+
+static void plan_memory(struct lpo_model_needs *a)
+{
+    const struct lpo_model_decoder *d = a->model->decoder;
+    const struct lpo_needs_options *o = &a->options;
+    struct lpo_model_memory *m = &a->memory;
+    uint64_t end = o->seq + o->output, longest = o->context > end ? o->context : end;
+    double byte = lpo_dtype_bytes(o->kv_dtype), one = 0, room;
+
+    m->weights = weights_of_rank(a);
+    m->activations = peak_activations(a);
+    if (d && !d->family->no_cache) {
+        a->kv_elements = token_elements(d, 1);
+        m->kv_per_token = (double)token_elements(d, o->tp) * byte;
+        one = cache_bytes(a, o->tp, longest);
+        m->kv = one * (double)o->batch;
+        m->kv_model = cache_bytes(a, 1, longest) * (double)o->batch;
+    }
+    m->peak = m->weights + m->kv + m->activations;
+    if (!o->hardware || o->hardware->memory <= 0)
+        return;
+    room = o->hardware->memory * usable - m->weights;
+    m->fits = m->peak <= o->hardware->memory * usable;
+    if (one > 0) {
+        m->max_batch = floor_count(room / (one + m->activations / (double)o->batch));
+        m->max_context = room > m->activations ? longest_context(a, room - m->activations) : 0;
+    }
+}
 
 enum { USUAL_SEQ = 1024 };
 static const uint64_t max_tokens = (uint64_t)1 << 32;
@@ -224,7 +560,7 @@ static int run_all(struct lpo_model_needs *a, struct lpo_err *err)
                             lpo_model_phase_name((enum lpo_phase_kind)k));
     if (a->params == LPO_COUNT_MAX)
         return lpo_fail(err, LPO_E_RANGE, "the number of parameters does not fit in 64 bits");
-    lpo_model_memory_plan(a);
+    plan_memory(a);
     return 0;
 }
 
