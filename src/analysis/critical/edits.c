@@ -51,23 +51,17 @@ struct lanes {
     uint32_t active[CRITICAL_EXPERIMENTS]; /* per experiment: a bit for each lane it is in */
 };
 
-/* Of the host two experiments take different parts, so they add up; of an operation each says what
- * it could take. */
-static void take_less(void *ctx, enum critical_less_kind less_kind, uint32_t at, int64_t start_ns,
-                      int64_t end_ns, int64_t *gain)
+/* What the edits of one kind take off a point, by lane. Of the host two experiments take different
+ * parts, so they add up; of an operation each says what it could take. False: nothing. */
+static bool sum_edits(const struct lanes *l, enum critical_edit_kind kind, uint32_t at,
+                      int64_t less[CRITICAL_LANES])
 {
-    static const enum critical_edit_kind kinds[] = { [CRITICAL_LESS_HOST] = CRITICAL_EDIT_HOST,
-                                                     [CRITICAL_LESS_CALL] = CRITICAL_EDIT_CALL,
-                                                     [CRITICAL_LESS_OP] = CRITICAL_EDIT_OP };
-    const struct lanes *l = ctx;
-    enum critical_edit_kind kind = kinds[less_kind];
     size_t point = point_of(l->r->g, kind, at);
     const struct critical_edit *e = l->r->edits.at + l->r->first[point],
                                *end = l->r->edits.at + l->r->first[point + 1];
-    int64_t less[CRITICAL_LANES], most = end_ns - start_ns;
 
     if (e == end)
-        return;
+        return false;
     memset(less, 0, l->count * sizeof *less);
     for (; e < end; e++) {
         if (e->kind != kind)
@@ -80,8 +74,35 @@ static void take_less(void *ctx, enum critical_less_kind less_kind, uint32_t at,
             else
                 less[i] += e->ns;
     }
+    return true;
+}
+
+static void take_less(void *ctx, enum critical_less_kind kind, uint32_t at, int64_t start_ns,
+                      int64_t end_ns, int64_t *gain)
+{
+    static const enum critical_edit_kind kinds[] = { [CRITICAL_LESS_HOST] = CRITICAL_EDIT_HOST,
+                                                     [CRITICAL_LESS_CALL] = CRITICAL_EDIT_CALL,
+                                                     [CRITICAL_LESS_OP] = CRITICAL_EDIT_OP };
+    const struct lanes *l = ctx;
+    int64_t less[CRITICAL_LANES], most = end_ns - start_ns;
+
+    if (!sum_edits(l, kinds[kind], at, less))
+        return;
     for (size_t i = 0; i < l->count; i++)
         gain[i] += less[i] < most ? less[i] : most;
+}
+
+/* An operation that is gone leaves no gap before it. */
+static void take_gap(void *ctx, uint32_t op, enum lpo_critical_part part, int64_t ns, int64_t *gain)
+{
+    const struct lanes *l = ctx;
+    int64_t less[CRITICAL_LANES];
+
+    if (part != LPO_PATH_GAP || !sum_edits(l, CRITICAL_EDIT_OP, op, less))
+        return;
+    for (size_t i = 0; i < l->count; i++)
+        if (less[i] > 0 && less[i] >= lpo_trace_gpu_op_ns(lpo_critical_gpu_op(l->r->g, op)))
+            gain[i] += ns;
 }
 
 /* Lanes in which the call no longer waits. */
@@ -100,7 +121,7 @@ void lpo_critical_replay_run(struct critical_replay *r, const uint64_t *lanes, s
                              int64_t *out)
 {
     struct lanes l = { .r = r, .count = count };
-    struct critical_changes c = { .ctx = &l, .less = take_less, .no_wait = find_free };
+    struct critical_changes c = { &l, take_less, take_gap, find_free, 0 };
 
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < CRITICAL_EXPERIMENTS; k++)

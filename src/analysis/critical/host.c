@@ -50,14 +50,20 @@ static bool is_inside(const struct critical_window *w, int64_t ns)
     return !w->wall_ns || (ns >= w->start_ns && ns < w->start_ns + w->wall_ns);
 }
 
-static bool begins_in(const struct lpo_trace *t, uint32_t thread, enum lpo_host_kind kind,
-                      int64_t start_ns, int64_t end_ns)
+/* Does a slice of any kind begin then? */
+static bool begins_in(const struct lpo_trace *t, uint32_t thread, int64_t start_ns, int64_t end_ns)
 {
-    struct lpo_host_rows rows = lpo_host_rows(t, thread, kind);
-    size_t low = 0, high = rows.len;
+    for (unsigned kind = 1; kind & LPO_HOST_SLICES; kind <<= 1) {
+        struct lpo_host_rows rows = lpo_host_rows(t, thread, (enum lpo_host_kind)kind);
+        size_t low = 0, high = rows.len;
 
-    lpo_search(low, high, mid, lpo_host_slice(t, kind, rows.at[mid]).start_ns < start_ns);
-    return low < rows.len && lpo_host_slice(t, kind, rows.at[low]).start_ns < end_ns;
+        lpo_search(low, high, mid,
+                   lpo_host_slice(t, (enum lpo_host_kind)kind, rows.at[mid]).start_ns < start_ns);
+        if (low < rows.len &&
+            lpo_host_slice(t, (enum lpo_host_kind)kind, rows.at[low]).start_ns < end_ns)
+            return true;
+    }
+    return false;
 }
 
 /* An operator that goes on for long after its last launch, with nothing recorded in it, may wait
@@ -74,9 +80,7 @@ static void add_rest(struct critical_graph *g, uint32_t thread, size_t first, in
     launch = lpo_critical_launch(g, last);
     if (until_ns - c.end_ns < rest_ns || launch == LPO_NONE ||
         !lpo_host_around(g->t, launch, LPO_HOST_OP, &op) || op.end_ns > until_ns ||
-        op.end_ns - c.end_ns < rest_ns ||
-        begins_in(g->t, thread, LPO_HOST_OP, c.end_ns, op.end_ns) ||
-        begins_in(g->t, thread, LPO_HOST_CALL, c.end_ns, op.end_ns))
+        op.end_ns - c.end_ns < rest_ns || begins_in(g->t, thread, c.end_ns, op.end_ns))
         return;
     add_mark(g, thread, c.end_ns, op.end_ns, last);
 }

@@ -180,8 +180,9 @@ struct critical_changes {
      * start to end. Points of a thread come in order of time. */
     void (*less)(void *ctx, enum critical_less_kind kind, uint32_t at, int64_t start_ns,
                  int64_t end_ns, int64_t *gain);
-    /* The same of what passes before an operation, where it is such a part. NULL: nothing. */
-    void (*less_lag)(void *ctx, enum lpo_critical_part part, int64_t ns, int64_t *gain);
+    /* The same of what passes before an operation, where it is such a part. */
+    void (*less_lag)(void *ctx, uint32_t op, enum lpo_critical_part part, int64_t ns,
+                     int64_t *gain);
     /* Lanes in which the call no longer waits; a bit for each. */
     uint64_t (*no_wait)(void *ctx, uint32_t call);
     size_t room_bytes; /* that numbers may take; 0: any */

@@ -335,18 +335,17 @@ static size_t find_edges(struct run *r, uint32_t i, struct edge *edges)
     return n;
 }
 
-static void find_start(const struct run *r, const struct edge *edges, size_t n, int64_t *gain)
+static void find_start(const struct run *r, uint32_t op, const struct edge *edges, size_t n,
+                       int64_t *gain)
 {
     if (!n)
         memset(gain, 0, r->lanes * sizeof *gain);
     for (size_t k = 0; k < n; k++) {
         const struct edge *e = &edges[k];
 
-        if (r->c->less_lag) {
-            memset(r->lag, 0, r->lanes * sizeof *r->lag);
-            if (e->part != LPO_PATH_PARTS)
-                r->c->less_lag(r->c->ctx, e->part, e->lag_ns, r->lag);
-        }
+        memset(r->lag, 0, r->lanes * sizeof *r->lag);
+        if (e->part != LPO_PATH_PARTS)
+            r->c->less_lag(r->c->ctx, op, e->part, e->lag_ns, r->lag);
         for (size_t i = 0; i < r->lanes; i++) {
             int64_t ns = e->gain[i] + e->slack_ns + r->lag[i];
 
@@ -364,7 +363,7 @@ static void run_op(struct run *r, uint32_t i)
     int64_t *gain = numbers_of(&r->ops, slot);
     struct edge edges[3];
 
-    find_start(r, edges, find_edges(r, i, edges), gain);
+    find_start(r, i, edges, find_edges(r, i, edges), gain);
     shorten(r, CRITICAL_LESS_OP, i, w->start_ns, w->start_ns + lpo_trace_gpu_op_ns(w), gain);
     if (op->before != LPO_NONE) {
         if (w->start_ns >= lpo_critical_gpu_op(g, op->before)->end_ns &&

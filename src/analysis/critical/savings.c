@@ -127,9 +127,10 @@ static void take_less(void *ctx, enum critical_less_kind kind, uint32_t at, int6
     shorten_regions(r, gain, op->launch, end_ns - start_ns);
 }
 
-static void take_lag(void *ctx, enum lpo_critical_part part, int64_t ns, int64_t *less)
+static void take_lag(void *ctx, uint32_t op, enum lpo_critical_part part, int64_t ns, int64_t *gain)
 {
-    shorten_part(ctx, less, part, ns);
+    (void)op;
+    shorten_part(ctx, gain, part, ns);
 }
 
 /* A call waits or it does not: half of that there is not. */

@@ -315,16 +315,21 @@ static bool gpu_has_them(const struct ladder_work *w)
     return d && d->cc_major >= 7;
 }
 
+bool lpo_ladder_lacks_tensor_cores(const struct ladder_work *w, uint32_t op)
+{
+    return is_product(w, op) && has_no_tensor_cores(name_of(w, op)) && gpu_has_them(w);
+}
+
 /* A matrix product: what the operator around it computes in one call, and how fast. */
 struct product {
-    double flops, ns; /* flops 0: not known */
-    uint32_t op;      /* name of the operator; LPO_NONE */
+    double flops, ns;  /* flops 0: not known */
+    uint32_t op, args; /* of the operator: its name, its shapes; LPO_NONE */
 };
 
 /* The innermost operator around the launch whose need is known: this kernel is its product. */
 static struct product read_product(const struct ladder_work *w, uint32_t op)
 {
-    struct product p = { 0, (double)lpo_ladder_op_ns(w, op), LPO_NONE };
+    struct product p = { 0, (double)lpo_ladder_op_ns(w, op), LPO_NONE, LPO_NONE };
     uint32_t launch = lpo_critical_gpu_op(&w->g, op)->launch;
     struct lpo_slice s, outer;
 
@@ -334,44 +339,45 @@ static struct product read_product(const struct ladder_work *w, uint32_t op)
         double flops = lpo_operators_cost(w->t, &w->t->ops.at[s.row], w->a->rules, NULL).flops;
 
         if (flops > 0)
-            return (struct product){ flops, p.ns, s.name };
+            return (struct product){ flops, p.ns, s.name, w->t->ops.at[s.row].args };
         if (!lpo_host_parent(w->t, &s, LPO_HOST_OP, &outer))
             break;
     }
     return p;
 }
 
-/* Products on tensor cores: those of one operator and about one size are one row. */
+/* Products on tensor cores: those of one operator and its shapes are one row. */
 struct products {
     LPO_VEC(struct product) rows; /* flops and ns of all of them */
     LPO_VEC(int) size;            /* power of two of the FLOPs of one */
-    struct lpo_map_pair by_size;
+    struct lpo_map_pair by_args;
 };
 
 static void add_product(struct products *all, const struct product *p)
 {
-    int size = ilogb(p->flops);
     bool fresh;
-    uint32_t row = lpo_map_pair_put(&all->by_size, p->op, (uint64_t)size, &fresh);
+    uint32_t row = lpo_map_pair_put(&all->by_args, p->op, p->args, &fresh);
 
     if (fresh) {
-        lpo_vec_push(&all->rows, (struct product){ .op = p->op });
-        lpo_vec_push(&all->size, size);
+        lpo_vec_push(&all->rows, (struct product){ .op = p->op, .args = p->args });
+        lpo_vec_push(&all->size, ilogb(p->flops));
     }
     all->rows.at[row].flops += p->flops;
     all->rows.at[row].ns += p->ns;
 }
 
-/* FLOPs a nanosecond that products on tensor cores reach in this trace: those of the same operator
- * and of about the same size, else any of that size, else all; 0: there is none. */
+/* FLOPs a nanosecond that products on tensor cores reach in this trace: the same one, else those of
+ * the same operator and of about the same size, else any of that size, else all; 0: there is none.
+ */
 static double tensor_rate(const struct products *all, const struct product *p)
 {
-    for (int any = 0; any < 3; any++) {
+    for (int any = 0; any < 4; any++) {
         double flops = 0, ns = 0;
 
         for (size_t i = 0; i < all->rows.len; i++)
-            if ((any >= 1 || all->rows.at[i].op == p->op) &&
-                (any >= 2 || abs(all->size.at[i] - ilogb(p->flops)) <= 1)) {
+            if ((any >= 1 || all->rows.at[i].args == p->args) &&
+                (any >= 2 || all->rows.at[i].op == p->op) &&
+                (any >= 3 || abs(all->size.at[i] - ilogb(p->flops)) <= 1)) {
                 flops += all->rows.at[i].flops;
                 ns += all->rows.at[i].ns;
             }
@@ -391,7 +397,7 @@ void lpo_ladder_products(struct ladder_work *w)
     struct lpo_rung *r;
 
     for (uint32_t i = 0; gpu_has_them(w) && i < w->g.ops.len; i++)
-        if (is_product(w, i) && !(in[i] = has_no_tensor_cores(name_of(w, i))) &&
+        if (!(in[i] = lpo_ladder_lacks_tensor_cores(w, i)) && is_product(w, i) &&
             has_tensor_cores(name_of(w, i))) {
             struct product p = read_product(w, i);
 
@@ -423,7 +429,7 @@ void lpo_ladder_products(struct ladder_work *w)
     }
     lpo_vec_free(&fast.rows);
     lpo_vec_free(&fast.size);
-    lpo_map_pair_free(&fast.by_size);
+    lpo_map_pair_free(&fast.by_args);
     free(in);
 }
 

@@ -76,6 +76,9 @@ void lpo_ladder_profiles(const struct lpo_analysis *a, struct lpo_ladders *out);
 /* The operator around the launch of an operation; LPO_NONE. Outermost or innermost row of ops. */
 uint32_t lpo_ladder_operator(const struct ladder_work *w, uint32_t op, bool outermost);
 
+/* A product on the ordinary units of a GPU that has tensor cores: lpo_ladder_products() has it. */
+bool lpo_ladder_lacks_tensor_cores(const struct ladder_work *w, uint32_t op);
+
 static inline int64_t lpo_ladder_op_ns(const struct ladder_work *w, uint32_t op)
 {
     return lpo_trace_gpu_op_ns(lpo_critical_gpu_op(&w->g, op));

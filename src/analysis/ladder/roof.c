@@ -108,7 +108,8 @@ static void add_operation(struct rows *all, uint32_t op)
     struct row *r;
 
     all->row_of[op] = LPO_NONE;
-    if (lpo_critical_gpu_op(&w->g, op)->kind != LPO_KERNEL || !find_call(w, op, &call, &cost))
+    if (lpo_critical_gpu_op(&w->g, op)->kind != LPO_KERNEL ||
+        lpo_ladder_lacks_tensor_cores(w, op) || !find_call(w, op, &call, &cost))
         return;
     at = lpo_map_u64_put(all->calls, call, &fresh_call);
     if (fresh_call) {
