@@ -231,15 +231,157 @@ class Best(LadderCase):
         if not os.path.exists(path):
             self.skipTest("the traces are not here")
         self.assertIn("collective-below-best", [x["id"] for x in self.report(path)["findings"]])
+def streams(fault: str) -> Trace:
+    """Eight steps: ten layers that compute for 240 us, each with an all-reduce of 150 us beside the next one; on the stream of the computing, or all at the end."""
+    t = Trace()
+    for step in range(8):
+        begin, sent = t.now, 0.0
+
+        def send() -> None:
+            nonlocal sent
+            computed, t.gpu = t.gpu, max(sent, t.gpu)
+            t.launch("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 150, stream=20)
+            sent, t.gpu = t.gpu, computed
+
+        for layer in range(10):
+            for _ in range(4):
+                t.launch("ampere_bf16_s16816gemm_bf16_128x128", 60, grid=[64, 1, 1], block=[128, 1, 1])
+            if fault == "one stream":
+                t.launch("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 150)
+            elif not fault:
+                send()
+        for _ in range(10 if fault == "late" else 0):
+            send()
+        t.gpu = max(t.gpu, sent)
+        t.sync()
+        t.host("user_annotation", f"ProfilerStep#{step + 3}", begin, t.now - begin - 1)
+    return t
+
+
+class Never(LadderCase):
+    """What is no rung, whatever the trace."""
+
+    def ids(self, r: dict) -> list[str]:
+        return [x["id"] for x in r["findings"]]
+
+    def cautions(self, r: dict) -> list[str]:
+        return [x["id"] for x in r["cautions"]]
+
+    def test_communication_on_the_stream_of_the_computing(self) -> None:
+        base = self.of(streams(""))
+        for fault, kind in (("one stream", "same-stream"), ("late", "exposed-communication")):
+            with self.subTest(fault=fault):
+                bad = self.of(streams(fault))
+                self.holds(bad)
+                cost = bad["window"]["wall_ns"] - base["window"]["wall_ns"]
+                self.assertEqual(self.ids(bad)[0], kind)
+                self.assertAlmostEqual(bad["findings"][0]["saving_ns"] / cost, 1, delta=0.12)  # the last of ten has nothing beside it
+        self.assertNotIn("same-stream", self.ids(base))
+
+    def test_waiting_for_work_from_before_the_capture(self) -> None:
+        t = Trace()
+        t.host("cuda_runtime", "cudaStreamSynchronize", 1, 20000, correlation=999)
+        t.now = 20005
+        for _ in range(200):
+            t.launch("ampere_bf16_s16816gemm", 100)
+        t.sync()
+        r = self.of(t)
+        self.assertIn("work-before-capture", self.cautions(r))
+        self.assertNotIn("blocked-in-call", self.ids(r))
+
+    def test_kernels_that_are_waited_for_one_by_one_still_count(self) -> None:
+        t = Trace()
+        for _ in range(200):
+            t.launch("ampere_sgemm_128x64_nn", 300)
+            t.sync()
+        r = self.of(t)
+        found = {x["id"]: x["saving_ns"] for x in r["findings"]}
+        self.assertAlmostEqual(found["no-tensor-cores"] / (200 * 300e3 * 0.6), 1, delta=0.05)
+
+    def test_a_gap_is_divided_among_the_calls_that_share_it(self) -> None:
+        t = Trace()
+        for _ in range(20):
+            t.launch("ampere_bf16_s16816gemm", 500)
+            t.sync()
+            for name, us in (("cudaMalloc", 400), ("cuModuleLoadData", 700)):
+                t.host("cuda_runtime", name, t.now + 1, us)
+                t.now += us + 2
+        found = {x["id"]: x["saving_ns"] for x in self.of(t)["findings"]}
+        self.assertAlmostEqual(found["allocator"] / (20 * 400e3), 1, delta=0.1)
+        self.assertAlmostEqual(found["first-calls"] / (20 * 700e3), 1, delta=0.1)
+
+    def test_one_cause_of_many_lengths_is_one_rung(self) -> None:
+        t = Trace()
+        for i in range(60):
+            t.launch("ampere_bf16_s16816gemm", 300)
+            t.sync()
+            t.work(150 + 10 * i, "write_log")
+        rungs = [x for x in self.of(t)["findings"] if "write_log" in x["title"]]
+        self.assertEqual(len(rungs), 1)
+        self.assertAlmostEqual(rungs[0]["saving_ns"] / sum((150 + 10 * i) * 1e3 for i in range(60)), 1, delta=0.05)
+
+    def test_figures_that_cannot_be(self) -> None:
+        t = Trace()
+        for _ in range(50):  # a product of 8192 in 3 us
+            t.host("cpu_op", "aten::mm", t.now, 20, **{"Input Dims": [[8192, 8192], [8192, 8192]], "Input type": ["c10::BFloat16", "c10::BFloat16"]})
+            t.launch("ampere_bf16_s16816gemm", 3000 / 1000)
+            t.now += 20
+        self.assertNotIn("operator-below-roof", self.ids(self.of(t)))
+
+    def test_what_the_capture_itself_did(self) -> None:
+        for path, caution, never in (
+                (os.path.join(SOURCE, "tests", "data", "kineto", "h200_graph_capture.json.gz"), "graph-capture", ""),
+                (os.path.join(SHARED, "traces", "kineto", "a100_cupti_counters.json.gz"), "counters-recorded", "launch-bound"),
+                (os.path.join(SHARED, "traces", "kineto", "mi300_sglang_qwen3-8b_prefilldecode.json.gz"), "unexplained", "blocked-in-call"),
+                (os.path.join(SHARED, "diagnoses", "bc_small_fwd_A100.sqlite.gz"), "profiler-cost", "")):
+            if os.path.exists(path):
+                with self.subTest(trace=os.path.basename(path)):
+                    r = self.report(path)
+                    self.assertIn(caution, self.cautions(r))
+                    self.assertNotIn(never, self.ids(r))
+
+
+class Roof(LadderCase):
+    """Operators at a tenth of their roof on an A100 (2.04 TB/s, 312 TFLOP/s): which roof, and why."""
+
+    ROWS = (("aten::mm", [[4096, 4096], [4096, 4096]], "c10::BFloat16", 4400, "compute", ""), ("aten::mm", [[256, 65536], [65536, 256]], "c10::BFloat16", 420, "memory", "too few tiles"),
+            ("aten::mm", [[131072, 32], [32, 32]], "c10::Half", 82, "memory", "tall and skinny"), ("aten::add", [[8192, 8192], [8192, 8192], []], "float", 3950, "memory", ""),
+            ("aten::native_layer_norm", [[16384, 4096], [], [4096], [4096], []], "c10::BFloat16", 1320, "memory", ""), ("aten::_softmax", [[64, 1024, 1024], [], []], "c10::BFloat16", 1320, "memory", ""),
+            ("aten::embedding", [[32000, 4096], [65536]], "c10::BFloat16", 5300, "memory", ""), ("aten::convolution", [[32, 512, 56, 56], [512, 1, 3, 3]], "c10::BFloat16", 1010, "memory", "depthwise"),
+            ("aten::_flash_attention_forward", [[1, 8192, 32, 256]] * 3, "c10::BFloat16", 70000, "compute", "large heads"))
+
+    def test_an_operator_far_below_its_roof(self) -> None:
+        for name, dims, kind, us, roof, why in self.ROWS:
+            with self.subTest(operator=name, shape=str(dims[0])):
+                t = Trace()
+                for _ in range(20):
+                    types = [kind] * len(dims)
+                    if name == "aten::embedding":
+                        types[1] = "long int"
+                    t.host("cpu_op", name, t.now, 24, **{"Input Dims": dims, "Input type": types, "Concrete Inputs": ["", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "512"]})
+                    t.launch("some_kernel", us)
+                    t.now += 20
+                t.sync()
+                first = self.of(t)["findings"][0]
+                self.assertEqual(first["id"], "operator-below-roof")
+                self.assertIn(roof, first["title"])
+                self.assertIn(why, first["title"])
+                self.assertLess(first["evidence"][0]["value"], 0.2)
 
 
 # What an expert says first of traces of ../shared/data/diagnoses: the ids that say it, and how far down they may stand.
 ANSWERS = {
     "tl-gemm-few-tiles": ("operator-below-roof", 1), "tl-gemm-tall-skinny": ("operator-below-roof", 1), "tl-sdpa-head-256": ("operator-below-roof", 1),
-    "tl-elem-add": ("operator-below-roof", 1), "tl-moe-tiny-batch-many-experts": ("launch-bound", 1), "kineto-workers0-a": ("data-loading", 1),
-    "lz-cold-start": ("first-calls", 1), "na-same-stream": ("same-stream", 3), "bc-forward-fp32": ("no-tensor-cores", 1),
-    "bc-attention-4096": ("unfused-attention", 1), "mem-forward": ("memory-peak", 1), "mem-optimizer": ("memory-peak", 1),
-    "fault-recompile": ("recompilation", 1), "fault-upcast": ("no-tensor-cores", 5), "jh-dataloader": ("data-loading", 2),
+    "tl-elem-add": ("operator-below-roof", 1), "tl-conv-depthwise": ("operator-below-roof", 1), "tl-moe-many-experts-few-tokens": ("operator-below-roof", 1),
+    "tl-moe-tiny-batch-many-experts": ("launch-bound", 1), "kineto-workers0-a": ("data-loading", 1), "lz-cold-start": ("first-calls", 1),
+    "na-same-stream": ("same-stream", 1), "bc-forward-fp32": ("no-tensor-cores", 1), "bc-attention-4096": ("unfused-attention", 1),
+    "mem-forward": ("memory-peak", 1), "mem-optimizer": ("memory-peak", 1), "ncu-sgemm-naive": ("kernel-limit", 1), "fault-recompile": ("recompilation", 1),
+    "fault-upcast": ("no-tensor-cores", 3), "fault-slow-layer": ("slow-sibling", 5), "jh-dataloader": ("data-loading", 1),
+}
+# Of pairs: what is new or gone, and how large.
+PAIRS = {
+    "kineto-workers-diff": ("data-loading", "gone", 353.9e6), "fault-recompile-diff": ("recompilation", "new", 311.8e6),
+    "fault-upcast-diff": ("no-tensor-cores", "new", 19.3e6), "fault-one-stream-diff": ("same-stream", "new", 112.7e6),
 }
 
 
@@ -250,6 +392,12 @@ class Expert(LadderCase):
             self.skipTest("the diagnoses are not here")
         with open(os.path.join(path, "cases.json"), encoding="utf-8") as f:
             cases = {c["id"]: c for c in json.load(f)["cases"]}
+        for name, (kind, change, saving) in PAIRS.items():
+            with self.subTest(case=name):
+                done = self.lpo("diff", *(os.path.join(path, x) for x in cases[name]["files"]), "--json")
+                found = [x for x in json.loads(done.stdout)["findings"] if (x["id"], x["kind"]) == (kind, change)]
+                self.assertEqual(len(found), 1)
+                self.assertAlmostEqual((found[0]["a_saving_ns"] or found[0]["b_saving_ns"]) / saving, 1, delta=0.02)
         for name, (kind, most) in ANSWERS.items():
             with self.subTest(case=name):
                 found = [x["id"] for x in self.report(os.path.join(path, cases[name]["files"][0]))["findings"]]
