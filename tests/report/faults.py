@@ -73,6 +73,9 @@ class Program:
         self.copies = {e["args"].get("correlation"): i for i, e in enumerate(self.gpu) if e["cat"] == "gpu_memcpy"}
         order: list[tuple] = [(c["ts"], 1, i) for i, c in enumerate(self.call) if c is not None]
         order += [(c["ts"] + c["dur"], 2, c) for c in self.host if str(c.get("cat")).startswith("cuda_") and ("Synchronize" in c["name"] or self._blocks(c))]
+        # a launch that takes long with that many before it waits for a place in the queue
+        order += [(c["ts"] + c["dur"], 2, c) for i, c in enumerate(self.call)
+                  if c is not None and c["dur"] >= 100 and "aunch" in c["name"] and i - bisect.bisect_right(self.ends, (c["ts"], -1)) >= 500]
         order += [(x["at"], 0, n) for n, x in enumerate(self.extra)]
         order.sort(key=lambda o: (o[0], o[1]))
         times, delays, new = [-1e30], [0.0], {}
@@ -186,7 +189,7 @@ def allocator(p: Program, rng: random.Random) -> str:
 def sync(p: Program, rng: random.Random) -> str:
     """A wait in front of so much host work that the GPU runs dry."""
     for s in p.steps:
-        for _ in range(rng.randint(3, 5)):
+        for _ in range(rng.randint(15, 25)):
             at = p.quiet(s, rng)
             p.extra.append({"at": at, "us": 0, "wait": True})
     return "blocked-in-call"

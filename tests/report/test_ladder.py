@@ -363,10 +363,11 @@ class Roof(LadderCase):
                     t.now += 20
                 t.sync()
                 first = self.of(t)["findings"][0]
-                self.assertEqual(first["id"], "operator-below-roof")
-                self.assertIn(roof, first["title"])
+                self.assertIn(first["id"], ("operator-below-roof", "operator-below-best"))  # the second where such shapes were measured
                 self.assertIn(why, first["title"])
-                self.assertLess(first["evidence"][0]["value"], 0.2)
+                if first["id"] == "operator-below-roof":
+                    self.assertIn(roof, first["title"])
+                    self.assertLess(first["evidence"][0]["value"], 0.2)
 
 
 # What an expert says first of traces of ../shared/data/diagnoses: the ids that say it, and how far down they may stand.
@@ -378,10 +379,10 @@ ANSWERS = {
     "mem-forward": ("memory-peak", 1), "mem-optimizer": ("memory-peak", 1), "ncu-sgemm-naive": ("kernel-limit", 1), "fault-recompile": ("recompilation", 1),
     "fault-upcast": ("no-tensor-cores", 3), "fault-slow-layer": ("slow-sibling", 5), "jh-dataloader": ("data-loading", 1),
 }
-# Of pairs: what is new or gone, and how large.
+# Of pairs: what one side has alone, and how large.
 PAIRS = {
-    "kineto-workers-diff": ("data-loading", "gone", 353.9e6), "fault-recompile-diff": ("recompilation", "new", 311.8e6),
-    "fault-upcast-diff": ("no-tensor-cores", "new", 19.3e6), "fault-one-stream-diff": ("same-stream", "new", 112.7e6),
+    "kineto-workers-diff": ("data-loading", "a only", 353.9e6), "fault-recompile-diff": ("recompilation", "b only", 311.8e6),
+    "fault-upcast-diff": ("no-tensor-cores", "b only", 19.3e6), "fault-one-stream-diff": ("same-stream", "b only", 112.7e6),
 }
 
 

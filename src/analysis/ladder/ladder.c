@@ -237,7 +237,7 @@ static bool is_of_all(enum lpo_rung_kind kind, bool rank, bool sibling)
 {
     return (rank && (kind == LPO_RUNG_COMMUNICATION || kind == LPO_RUNG_SAME_STREAM ||
                      kind == LPO_RUNG_COLLECTIVE)) ||
-           (sibling && kind == LPO_RUNG_ROOF);
+           (sibling && (kind == LPO_RUNG_ROOF || kind == LPO_RUNG_BEST));
 }
 
 /* So it is looked at in any case. */

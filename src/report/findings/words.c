@@ -380,8 +380,9 @@ const char *lpo_report_rung_title(const struct lpo_ladder_words *w, const struct
                                 e->name ? "memory bandwidth" : "compute roof", why(r));
     e = find_fact(r, LPO_FACT_BEST);
     if (r->kind == LPO_RUNG_BEST && e)
-        return lpo_arena_printf(w->arena, "%.100s takes %.3g times the best measured for its shape",
-                                lpo_trace_text(trace_of(w), r->name), e->value[2] / e->value[0]);
+        return lpo_arena_printf(
+            w->arena, "%.100s takes %.3g times the best measured for its shape%s",
+            lpo_trace_text(trace_of(w), r->name), e->value[2] / e->value[0], why(r));
     if (r->kind >= LPO_RUNG_RANK && r->kind <= LPO_RUNG_RANKS_UNEVEN)
         return of_rank(w, r);
     if (r->kind >= LPO_RUNG_MISMATCH && r->kind <= LPO_RUNG_STUCK)
