@@ -12,6 +12,7 @@
 #include "trace/trace.h"
 #include "util/dtype.h"
 #include "util/map.h"
+#include "util/search.h"
 #include "util/xmalloc.h"
 
 /* How the bytes of a message become bytes on the busiest link, of n ranks. */
@@ -75,11 +76,140 @@ bool lpo_wall_collective_best(const struct lpo_reference *r, const char *kind, u
            lpo_reference_best(r, &w, out) && out->inside;
 }
 
+/* --- what hides behind what: each moment in which a collective runs beside computing kernels of
+ * its GPU belongs to one of them, the one that began first --- */
+
+/* Pieces that all collectives together may be compared with; a real trace stays far below. */
+enum { MOST_STEPS = 1 << 26 };
+
+/* A time that belongs to one computing kernel; pieces do not overlap and stand in order. */
+struct piece {
+    int64_t start_ns, end_ns;
+    uint32_t op;
+};
+
+struct hiding {
+    const struct lpo_region_tree *tree;
+    LPO_VEC(struct piece) pieces;
+    int64_t covered_to;
+    struct lpo_map *rows;
+    struct lpo_wall_hiding out;
+    uint64_t steps;
+};
+
+static struct hiding *hiding_begin(const struct lpo_region_tree *tree)
+{
+    struct hiding *b = lpo_xcalloc(1, sizeof *b);
+
+    b->tree = tree;
+    b->rows = lpo_map_create();
+    b->covered_to = INT64_MIN;
+    return b;
+}
+
+static void hiding_device(struct hiding *b)
+{
+    b->pieces.len = 0;
+    b->covered_to = INT64_MIN;
+}
+
+static void hiding_compute(struct hiding *b, uint32_t op)
+{
+    const struct lpo_gpu_op *w = &b->tree->trace->gpu_ops.at[op];
+    int64_t start = w->start_ns > b->covered_to ? w->start_ns : b->covered_to;
+
+    if (w->end_ns <= start)
+        return; /* all of it belongs to others */
+    lpo_vec_push(&b->pieces, (struct piece){ start, w->end_ns, op });
+    b->covered_to = w->end_ns;
+}
+
+/* The first piece that ends behind `ns`. */
+static size_t first_piece_after(const struct hiding *b, int64_t ns)
+{
+    size_t low = 0, high = b->pieces.len;
+
+    lpo_search(low, high, middle, b->pieces.at[middle].end_ns <= ns);
+    return low;
+}
+
+static void add_hidden(struct hiding *b, const char *kind, uint32_t op, int64_t ns)
+{
+    const struct lpo_gpu_op *w = &b->tree->trace->gpu_ops.at[op];
+    uint32_t region = b->tree->places.at[lpo_region_place(b->tree, w)].leaf;
+    uint32_t forward = b->tree->links.at[lpo_region_links_of(b->tree, w)].forward;
+    bool backward = region == LPO_NONE && forward != LPO_NONE;
+    uintptr_t key[4] = { (uintptr_t)kind, w->name, backward ? forward : region, backward };
+    bool fresh;
+    uint64_t *row = lpo_map_put(b->rows, (const char *)key, sizeof key, &fresh);
+
+    if (fresh) {
+        *row = b->out.rows.len;
+        lpo_vec_push(&b->out.rows,
+                     (struct lpo_wall_hiding_row){ .kind = kind,
+                                                   .kernel = w->name,
+                                                   .region = backward ? forward : region,
+                                                   .backward = backward });
+    }
+    b->out.rows.at[*row].ns += ns;
+    b->out.rows.at[*row].overlaps++;
+}
+
+static void hiding_collective(struct hiding *b, uint32_t op, const char *kind)
+{
+    const struct lpo_gpu_op *c = &b->tree->trace->gpu_ops.at[op];
+
+    if (c->flags & LPO_GPU_OP_SHARE) /* when it ran inside its graph is not known */
+        return;
+    if (b->steps > MOST_STEPS) {
+        b->out.left_out++;
+        return;
+    }
+    for (size_t i = first_piece_after(b, c->start_ns);
+         i < b->pieces.len && b->pieces.at[i].start_ns < c->end_ns; i++) {
+        const struct piece *p = &b->pieces.at[i];
+        int64_t from = p->start_ns > c->start_ns ? p->start_ns : c->start_ns;
+        int64_t to = p->end_ns < c->end_ns ? p->end_ns : c->end_ns;
+
+        b->steps++;
+        if (to > from)
+            add_hidden(b, kind, p->op, to - from);
+    }
+}
+
+static int most_hidden_first(const void *x, const void *y)
+{
+    const struct lpo_wall_hiding_row *a = x, *b = y;
+    int kind = strcmp(a->kind, b->kind);
+
+    if (a->ns != b->ns)
+        return a->ns > b->ns ? -1 : 1;
+    if (kind)
+        return kind;
+    if (a->kernel != b->kernel)
+        return a->kernel < b->kernel ? -1 : 1;
+    if (a->region != b->region)
+        return a->region < b->region ? -1 : 1;
+    return (int)a->backward - (int)b->backward;
+}
+
+static void hiding_end(struct hiding *b, struct lpo_wall_hiding *out)
+{
+    *out = b->out;
+    if (out->rows.len)
+        qsort(out->rows.at, out->rows.len, sizeof *out->rows.at, most_hidden_first);
+    lpo_vec_free(&b->pieces);
+    lpo_map_destroy(b->rows);
+    free(b);
+}
+
+/* --- rows of collectives --- */
+
 struct builder {
     const struct lpo_trace *t;
     struct lpo_wall_collectives *out;
     const struct lpo_region_tree *tree;
-    struct lpo_wall_hiding_builder *hiding;
+    struct hiding *hiding;
     const struct kind **by_name; /* per name of the trace; NULL: not looked up yet */
     struct lpo_map *rows;
 };
@@ -178,7 +308,7 @@ static void add_collective(struct builder *b, uint32_t op, const struct lpo_wall
     r->exposed_ns +=
         ns - (lpo_wall_computed_before(c, w->end_ns) - lpo_wall_computed_before(c, w->start_ns));
     r->exposed_unknown |= (w->flags & LPO_GPU_OP_SHARE) != 0;
-    lpo_wall_hiding_collective(b->hiding, op, kind->name);
+    hiding_collective(b->hiding, op, kind->name);
 }
 
 /* rows[0, count) are the operations of one device in order. */
@@ -186,13 +316,13 @@ static void add_device(struct builder *b, const uint32_t *rows, size_t count)
 {
     struct lpo_wall_computing c = { 0 };
 
-    lpo_wall_hiding_device(b->hiding);
+    hiding_device(b->hiding);
     for (size_t i = 0; i < count; i++) {
         const struct lpo_gpu_op *op = &b->t->gpu_ops.at[rows[i]];
 
         if (op->kind == LPO_KERNEL && !lpo_wall_communicates(b->tree, op->name)) {
             lpo_wall_computing_add(&c, op);
-            lpo_wall_hiding_compute(b->hiding, rows[i]);
+            hiding_compute(b->hiding, rows[i]);
         }
     }
     for (size_t i = 0; i < count; i++) {
@@ -246,7 +376,7 @@ struct lpo_wall_collectives *lpo_wall_collectives_create(const struct lpo_region
         .t = t, .tree = tree, .out = lpo_xcalloc(1, sizeof *b.out), .rows = lpo_map_create()
     };
 
-    b.hiding = lpo_wall_hiding_begin(tree);
+    b.hiding = hiding_begin(tree);
     b.by_name = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *b.by_name);
     for (size_t i = 0; i < order.count;) {
         size_t end = lpo_wall_order_device(&order, t, i);
@@ -258,7 +388,7 @@ struct lpo_wall_collectives *lpo_wall_collectives_create(const struct lpo_region
         put_rate(&b.out->rows.at[i]);
     if (b.out->rows.len)
         qsort(b.out->rows.at, b.out->rows.len, sizeof *b.out->rows.at, by_time);
-    lpo_wall_hiding_end(b.hiding, &b.out->hiding);
+    hiding_end(b.hiding, &b.out->hiding);
     lpo_wall_order_free(&order);
     lpo_map_destroy(b.rows);
     free(b.by_name);

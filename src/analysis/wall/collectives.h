@@ -18,7 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/wall/hiding.h"
 #include "util/auto.h"
 #include "util/measure.h"
 #include "util/vec.h"
@@ -42,6 +41,22 @@ struct lpo_collective_row {
     struct lpo_measure rate;          /* bytes per second over all calls of the row */
     struct lpo_measure bus_rate;      /* the same as it loads the busiest link */
     struct lpo_measure best_bus_rate; /* of the fastest call */
+};
+
+/* Behind which computing kernels the time of collectives is hidden: the rows of one kind add up to
+ * its time less its exposed time. */
+struct lpo_wall_hiding_row {
+    const char *kind; /* of the collective; static */
+    uint32_t kernel;  /* name of the one that computes */
+    uint32_t region;  /* node that it was launched in; LPO_NONE: none */
+    bool backward;    /* it was launched in none: `region` is that of its forward */
+    int64_t ns;
+    uint64_t overlaps; /* times that one of these kernels hid a part of one collective */
+};
+
+struct lpo_wall_hiding {
+    LPO_VEC(struct lpo_wall_hiding_row) rows; /* most time first */
+    uint64_t left_out; /* collectives that were not looked at: too much work */
 };
 
 struct lpo_wall_collectives {

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/wall/new_kernels.h"
 #include "analysis/wall/private.h"
+#include "trace/host.h"
+#include "util/map.h"
+#include "util/search.h"
 
 const char *lpo_wall_gap_name(enum lpo_gap_cause cause)
 {
@@ -24,6 +26,7 @@ int64_t lpo_wall_gaps_ns(const struct lpo_gaps *g)
 }
 
 enum { ALL, KERNELS, COMPUTE, COMMUNICATION, COVERS };
+enum { LATE_NS = 200000 }; /* longer gaps of the host are looked at: a slow launch takes less */
 
 /* A gap, and where it lies: `op` ends it. */
 struct stream_gap {
@@ -153,7 +156,7 @@ static void stream_gpu_op(struct builder *b, struct lpo_device_time *d, const st
         gap_add(&s->gaps, g.cause, g.ns);
         gap_add(&d->gaps, g.cause, g.ns);
         each_region(b, &g, add_to_region);
-        if (g.cause == LPO_GAP_HOST && g.ns > LPO_WALL_LATE_NS)
+        if (g.cause == LPO_GAP_HOST && g.ns > LATE_NS)
             lpo_vec_push(&b->late, g);
         s->end_ns = w->start_ns;
     }
@@ -208,22 +211,143 @@ static void build_device(struct builder *b, const uint32_t *rows, size_t count)
     lpo_vec_push(&b->out->devices, d);
 }
 
+/* --- gaps around the first launch of a kernel: its code may have to be loaded, chosen or compiled,
+ * and a library to be set up, which comes once. A gap belongs to that where the host spent half of
+ * it in an operator of the framework that launches such a kernel, or in the launch call itself;
+ * where it did something else before, the kernel is new by chance. --- */
+
+/* A launch: which thread, and when it began. */
+struct moment {
+    uint32_t thread;
+    int64_t ns;
+};
+
+typedef LPO_VEC(struct moment) moments;
+
+static int by_thread_and_time(const void *x, const void *y)
+{
+    const struct moment *a = x, *b = y;
+
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return a->ns < b->ns ? -1 : a->ns > b->ns;
+}
+
+/* The first launch of each kernel in each process. A kernel whose first run has no launch record
+ * ran before the recording began, for all that is known. */
+static void find_first_launches(const struct lpo_trace *t, moments *out)
+{
+    struct lpo_map_pair rows = { 0 };
+    LPO_VEC(uint32_t) earliest = { 0 }; /* of gpu_ops */
+    bool fresh;
+
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &t->gpu_ops.at[i];
+        uint64_t process = op->launch == LPO_NONE
+                               ? UINT64_MAX
+                               : t->threads.at[t->launches.at[op->launch].thread].process;
+        uint32_t row;
+
+        if (op->kind != LPO_KERNEL)
+            continue;
+        row = lpo_map_pair_put(&rows, op->name, process, &fresh);
+        if (fresh)
+            lpo_vec_push(&earliest, (uint32_t)i);
+        else if (op->start_ns < t->gpu_ops.at[earliest.at[row]].start_ns)
+            earliest.at[row] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < earliest.len; i++) {
+        const struct lpo_gpu_op *op = &t->gpu_ops.at[earliest.at[i]];
+        uint32_t unknown = lpo_map_pair_find(&rows, op->name, UINT64_MAX);
+        const struct lpo_launch *l = op->launch == LPO_NONE ? NULL : &t->launches.at[op->launch];
+
+        if (l &&
+            (unknown == UINT32_MAX || op->start_ns <= t->gpu_ops.at[earliest.at[unknown]].start_ns))
+            lpo_vec_push(out, ((struct moment){ l->thread, l->start_ns }));
+    }
+    if (out->len)
+        qsort(out->at, out->len, sizeof *out->at, by_thread_and_time);
+    lpo_vec_free(&earliest);
+    lpo_map_pair_free(&rows);
+}
+
+/* Was a kernel launched for the first time by this thread in [start, end]? */
+static bool any_first(const moments *firsts, uint32_t thread, int64_t start_ns, int64_t end_ns)
+{
+    struct moment key = { thread, start_ns };
+    size_t low = 0, high = firsts->len;
+
+    lpo_search(low, high, at, by_thread_and_time(&firsts->at[at], &key) < 0);
+    return low < firsts->len && firsts->at[low].thread == thread && firsts->at[low].ns <= end_ns;
+}
+
+/* "aten::addmm" is work of the framework; "Optimizer.step#SGD.step" may hold any Python. */
+static bool is_framework(const struct lpo_trace *t, uint32_t name)
+{
+    return strstr(lpo_trace_text(t, name), "::") != NULL;
+}
+
+static bool covers_half(const struct stream_gap *g, int64_t start_ns, int64_t end_ns)
+{
+    int64_t from = start_ns > g->op->start_ns - g->ns ? start_ns : g->op->start_ns - g->ns;
+    int64_t to = end_ns < g->op->start_ns ? end_ns : g->op->start_ns;
+
+    return to > from && to - from >= g->ns - (to - from);
+}
+
+static bool is_new(const struct lpo_trace *t, const struct stream_gap *g, const moments *firsts)
+{
+    const struct lpo_launch *l = &t->launches.at[g->op->launch];
+    struct lpo_slice s, outer;
+    bool found = lpo_host_around(t, g->op->launch, LPO_HOST_OP, &s);
+
+    /* one of less than half of the shortest gap cannot cover half of any */
+    for (; found && s.end_ns - s.start_ns < LATE_NS / 2; s = outer)
+        found = lpo_host_parent(t, &s, LPO_HOST_OP, &outer);
+    if (found && is_framework(t, s.name) && covers_half(g, s.start_ns, s.end_ns))
+        return any_first(firsts, l->thread, s.start_ns, s.end_ns);
+    return covers_half(g, l->start_ns, l->end_ns) &&
+           any_first(firsts, l->thread, l->start_ns, l->start_ns);
+}
+
+/* The longest gap, and the next one, before one kernel on one GPU. */
+struct longest {
+    int64_t ns[2];
+};
+
+/* Where the host is as late again later before the same kernel, that is no first call. */
 static void add_first_launches(struct builder *b)
 {
-    lpo_wall_late_gaps late = { 0 };
-    lpo_wall_rows rows = { 0 };
+    struct lpo_map_pair rows = { 0 };
+    LPO_VEC(struct longest) all = { 0 };
+    moments firsts = { 0 };
+    bool fresh;
 
-    for (size_t i = 0; i < b->late.len; i++)
-        lpo_vec_push(&late,
-                     ((struct lpo_wall_late_gap){
-                         b->late.at[i].ns, (uint32_t)(b->late.at[i].op - b->trace->gpu_ops.at) }));
-    lpo_wall_new_kernels(b->trace, &late, &rows);
-    for (size_t i = 0; i < late.len; i++)
-        if (lpo_wall_is_new_kernel(&rows, late.at[i].op))
-            each_region(b, &b->late.at[i], add_first_launch);
-    lpo_vec_free(&late);
-    lpo_vec_free(&rows);
+    for (size_t i = 0; i < b->late.len; i++) {
+        const struct stream_gap *g = &b->late.at[i];
+        uint32_t row = lpo_map_pair_put(&rows, g->op->name, g->op->device, &fresh);
+        int64_t *two;
+
+        if (fresh)
+            lpo_vec_push(&all, (struct longest){ 0 });
+        two = all.at[row].ns;
+        two[1] = g->ns > two[0] ? two[0] : g->ns > two[1] ? g->ns : two[1];
+        two[0] = g->ns > two[0] ? g->ns : two[0];
+    }
+    if (b->late.len)
+        find_first_launches(b->trace, &firsts);
+    for (size_t i = 0; i < b->late.len; i++) {
+        const struct stream_gap *g = &b->late.at[i];
+        const int64_t *two = all.at[lpo_map_pair_find(&rows, g->op->name, g->op->device)].ns;
+
+        if ((g->op->kind != LPO_KERNEL || (g->ns == two[0] ? two[1] : two[0]) < g->ns / 2) &&
+            is_new(b->trace, g, &firsts))
+            each_region(b, g, add_first_launch);
+    }
+    lpo_vec_free(&all);
+    lpo_vec_free(&firsts);
     lpo_vec_free(&b->late);
+    lpo_map_pair_free(&rows);
 }
 
 struct lpo_wall_timeline *lpo_wall_timeline_create(const struct lpo_region_tree *tree)

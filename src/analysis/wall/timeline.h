@@ -60,8 +60,7 @@ struct lpo_device_time {
 /* What of the gaps in a region comes once. */
 struct lpo_wall_first_gaps {
     int64_t host_ns, other_ns; /* a launch of its first visit ends them */
-    int64_t launch_ns;         /* of host gaps in later visits: around the first launch of a kernel
-                                  (new_kernels.h) */
+    int64_t launch_ns; /* of host gaps in later visits: around the first launch of a kernel */
 };
 
 struct lpo_wall_timeline {

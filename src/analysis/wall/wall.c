@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/wall/calls.h"
 #include "analysis/wall/private.h"
 #include "region/tree.h"
 #include "trace/host.h"
 #include "util/map.h"
+#include "util/search.h"
 
 const char *lpo_wall_cause_name(enum lpo_idle_cause cause)
 {
@@ -17,6 +17,115 @@ const char *lpo_wall_cause_name(enum lpo_idle_cause cause)
     return names[cause];
 }
 
+/* --- the call that a thread was in --- */
+
+/* A stretch that holds a million short calls is passed in steps of this many. */
+enum { BLOCK = 256 };
+
+/* Beside the calls of a thread in order. */
+struct calls {
+    struct lpo_host_rows rows;
+    int64_t *latest_ns;  /* per row: latest end up to there */
+    int64_t *longest_ns; /* per block of rows: longest call in it */
+};
+
+struct all_calls {
+    const struct lpo_trace *t;
+    struct calls *threads;
+};
+
+static void index_calls(const struct lpo_trace *t, uint32_t thread, struct calls *c)
+{
+    int64_t latest_ns = INT64_MIN;
+
+    c->rows = lpo_host_rows(t, thread, LPO_HOST_CALL);
+    c->latest_ns = lpo_xmalloc((c->rows.len + 1) * sizeof *c->latest_ns);
+    c->longest_ns = lpo_xcalloc(c->rows.len / BLOCK + 1, sizeof *c->longest_ns);
+    for (size_t i = 0; i < c->rows.len; i++) {
+        const struct lpo_api_call *k = &t->calls.at[c->rows.at[i]];
+        int64_t ns = k->end_ns - k->start_ns;
+
+        latest_ns = c->latest_ns[i] = k->end_ns > latest_ns ? k->end_ns : latest_ns;
+        if (ns > c->longest_ns[i / BLOCK])
+            c->longest_ns[i / BLOCK] = ns;
+    }
+}
+
+static struct all_calls *calls_create(const struct lpo_trace *t)
+{
+    struct all_calls *c = lpo_xcalloc(1, sizeof *c);
+
+    c->t = t;
+    c->threads = lpo_xcalloc(t->threads.len + 1, sizeof *c->threads);
+    for (uint32_t i = 0; i < t->threads.len; i++)
+        index_calls(t, i, &c->threads[i]);
+    return c;
+}
+
+static void calls_destroy(struct all_calls *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->t->threads.len; i++) {
+        free(c->threads[i].latest_ns);
+        free(c->threads[i].longest_ns);
+    }
+    free(c->threads);
+    free(c);
+}
+
+/* Calls that begin inside the stretch, from row `at` on. Their sum over the gaps of a device is at
+ * most the number of calls, because gaps do not overlap. */
+static uint32_t largest_inside(const struct lpo_trace *t, const struct calls *c, size_t at,
+                               int64_t end_ns, uint32_t best, int64_t *best_ns)
+{
+    while (at < c->rows.len) {
+        const struct lpo_api_call *k = &t->calls.at[c->rows.at[at]];
+        int64_t ns = (k->end_ns < end_ns ? k->end_ns : end_ns) - k->start_ns;
+
+        if (k->start_ns >= end_ns)
+            break;
+        if (at % BLOCK == 0 && c->longest_ns[at / BLOCK] <= *best_ns) {
+            at += BLOCK;
+            continue;
+        }
+        if (ns > *best_ns) {
+            *best_ns = ns;
+            best = c->rows.at[at];
+        }
+        at++;
+    }
+    return best;
+}
+
+/* The call on `thread` with the largest overlap with [start, end): row of calls, LPO_NONE where
+ * none overlaps; of equals the one that began first, then the longer, then the first of the file.
+ * Several may be open at once: a driver call inside a runtime call. */
+static uint32_t largest_call(const struct all_calls *all, uint32_t thread, int64_t start_ns,
+                             int64_t end_ns, int64_t *overlap_ns)
+{
+    const struct lpo_trace *t = all->t;
+    const struct calls *c = &all->threads[thread];
+    size_t inside = 0, to = c->rows.len, first = 0, upto;
+    uint32_t best = LPO_NONE;
+
+    *overlap_ns = 0;
+    lpo_search(inside, to, i, t->calls.at[c->rows.at[i]].start_ns <= start_ns);
+    upto = inside;
+    /* of those already open, the one that ends last; of those that outlast the stretch, the first
+     */
+    if (inside > 0 && c->latest_ns[inside - 1] > start_ns) {
+        int64_t latest = c->latest_ns[inside - 1] < end_ns ? c->latest_ns[inside - 1] : end_ns;
+
+        lpo_search(first, upto, i, c->latest_ns[i] < latest);
+        best = c->rows.at[first];
+        *overlap_ns = latest - start_ns;
+    }
+    return largest_inside(t, c, inside, end_ns, best, overlap_ns);
+}
+
+/* --- parts and gaps --- */
+
 enum { ALL, KERNELS, COMPUTE, COVERS };
 
 struct builder {
@@ -24,7 +133,7 @@ struct builder {
     const struct lpo_region_tree *tree;
     const struct lpo_trace *trace;
     const bool *aside; /* per place, or NULL */
-    struct lpo_wall_calls *calls;
+    struct all_calls *calls;
     unsigned char *launches; /* per name: has "launch" in it */
     bool no_calls;
     lpo_wall_gap_fn *each; /* NULL: none */
@@ -80,8 +189,8 @@ static enum lpo_idle_cause cause_of(struct builder *b, struct lpo_wall_gap *gap)
     if (launch == LPO_NONE)
         return LPO_IDLE_UNKNOWN;
     l = &t->launches.at[launch];
-    gap->call = lpo_wall_calls_largest(b->calls, l->thread, gap->start_ns, gap->start_ns + gap->ns,
-                                       &overlap_ns);
+    gap->call =
+        largest_call(b->calls, l->thread, gap->start_ns, gap->start_ns + gap->ns, &overlap_ns);
     if (gap->call != LPO_NONE && overlap_ns >= gap->ns - overlap_ns &&
         !is_launch(b, t->calls.at[gap->call].name))
         return LPO_IDLE_BLOCKED;
@@ -240,14 +349,14 @@ static void build_all(struct builder *b)
 {
     struct lpo_wall_order order = lpo_wall_order_find(b->trace);
 
-    b->calls = lpo_wall_calls_create(b->trace);
+    b->calls = calls_create(b->trace);
     b->launches = lpo_xcalloc(lpo_trace_name_count(b->trace) + 1, 1);
     for (size_t i = 0, end; i < order.count; i = end) {
         end = lpo_wall_order_device(&order, b->trace, i);
         build_device(b, order.rows + i, end - i);
     }
     lpo_wall_order_free(&order);
-    lpo_wall_calls_destroy(b->calls);
+    calls_destroy(b->calls);
     free(b->launches);
 }
 
