@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/ranks/regions.h"
+#include "analysis/tables/tables.h"
 #include "region/cells.h"
 #include "region/scope.h"
 #include "report/chapters/chapters.h"
@@ -18,36 +19,6 @@
 #include "util/str.h"
 #include "util/units.h"
 #include "util/xmalloc.h"
-
-#define COUNT(a) (sizeof(a) / sizeof *(a))
-
-static const struct lpo_column rank_columns[] = {
-    { "rank", "Rank", LPO_CELL_COUNT, NULL },
-    { "waiting_ns", "Waits, exposed", LPO_CELL_NS, NULL },
-    { "sending_ns", "Sends, exposed", LPO_CELL_NS, NULL },
-    { "unknown_ns", "Not known, exposed", LPO_CELL_NS, NULL, 2 },
-    { "late", "Times last", LPO_CELL_COUNT, NULL },
-    { "delay_ns", "Late by", LPO_CELL_NS, NULL },
-    { "offset", "Its clock", LPO_CELL_TEXT, NULL, 1 },
-};
-
-static const struct lpo_column collective_columns[] = {
-    { "kind", "Collective", LPO_CELL_TEXT, NULL },
-    { "bytes", "Message", LPO_CELL_BYTES, NULL },
-    { "ranks", "Ranks", LPO_CELL_COUNT, NULL },
-    { "calls", "Calls", LPO_CELL_COUNT, NULL },
-    { "skew_ns", "Skew, median", LPO_CELL_NS, NULL },
-    { "max_skew_ns", "Skew, most", LPO_CELL_NS, NULL, 1 },
-    { "transfer_ns", "Transfer, median", LPO_CELL_NS, NULL },
-    { "bus", "Bus bandwidth", LPO_CELL_MEASURE, "B/s" },
-    { "late", "Most often last", LPO_CELL_TEXT, NULL },
-};
-
-static const struct lpo_column region_columns[] = {
-    { "region", "Region", LPO_CELL_TEXT, NULL },         { "min_ns", "Least", LPO_CELL_NS, NULL },
-    { "median_ns", "Median", LPO_CELL_NS, NULL },        { "max_ns", "Most", LPO_CELL_NS, NULL },
-    { "odd", "Ranks that differ", LPO_CELL_TEXT, NULL },
-};
 
 enum { MOST_RECORDS = 10000 };
 
@@ -103,44 +74,79 @@ static void add_latest(struct lpo_doc *doc, const struct lpo_analysis *a, const 
         lpo_str_text(&idle));
 }
 
-static void add_ns(struct lpo_table *t, bool known, int64_t ns)
+/* A rank in the order of the page; without a complete collective nobody is known to be late. */
+typedef struct {
+    const struct lpo_rank_row *of;
+    bool known;
+} late_row;
+
+static struct lpo_cell known_cell(const late_row *r, int64_t v)
 {
-    if (known)
-        lpo_doc_row_ns(t, ns);
-    else
-        lpo_doc_row_unknown(t);
+    return lpo_cell_whole_if(r->known, v);
 }
 
-/* `known`: something is known about who waits. */
-static void add_rank(struct lpo_table *t, const struct lpo_rank_row *r, bool known)
+#define LATE(X)                                                                                    \
+    X(late, rank, "Rank", COUNT, KEY, "number of the rank", lpo_cell_whole(r->of->rank))           \
+    X(late, waiting_ns, "Waits, exposed", NS, ADDS, "until the last rank has arrived",             \
+      known_cell(r, r->of->exposed_waiting_ns))                                                    \
+    X(late, sending_ns, "Sends, exposed", NS, ADDS, "when all have arrived",                       \
+      known_cell(r, r->of->exposed_sending_ns))                                                    \
+    X(late, unknown_ns, "Not known, exposed", NS, ADDS, "collectives that were not matched",       \
+      lpo_cell_whole(r->of->exposed_unknown_ns), .minor = 2)                                       \
+    X(late, late, "Times last", COUNT, ADDS, "it came last", known_cell(r, (int64_t)r->of->late))  \
+    X(late, delay_ns, "Late by", NS, ADDS, "after the rank before it",                             \
+      known_cell(r, r->of->delay_ns))                                                              \
+    X(late, offset, "Its clock", TEXT, FACT, "against that of the first rank",                     \
+      lpo_cell_text(clock_text(((const struct lpo_tables_of *)rows->of)->arena, r->of)),           \
+      .minor = 1)
+
+LPO_TABLE(late, LATE)
+
+static const struct lpo_table_kind late_kind =
+    LPO_TABLE_KIND(late, "arrivals", "Who waits for whom");
+
+typedef struct lpo_rank_collective skew_row;
+
+static struct lpo_cell often_cell(const struct lpo_rows *rows, const skew_row *c)
 {
-    lpo_doc_row_count(t, (uint64_t)r->rank);
-    add_ns(t, known, r->exposed_waiting_ns);
-    add_ns(t, known, r->exposed_sending_ns);
-    lpo_doc_row_ns(t, r->exposed_unknown_ns);
-    if (known)
-        lpo_doc_row_count(t, r->late);
-    else
-        lpo_doc_row_unknown(t);
-    add_ns(t, known, r->delay_ns);
-    lpo_doc_row_text(t, clock_text(t->arena, r));
+    if (c->late_rank < 0)
+        return lpo_cell_unknown();
+    lpo_str_addf(lpo_table_scratch(rows), "rank %d (%llu of %llu)", c->late_rank,
+                 (unsigned long long)c->late_calls, (unsigned long long)c->calls);
+    return lpo_cell_scratch(rows);
 }
 
-static void add_collective(struct lpo_table *t, const struct lpo_rank_collective *c)
+#define SKEW(X)                                                                                    \
+    X(skew, kind, "Collective", TEXT, KEY, "all-reduce, all-gather …", lpo_cell_text(r->kind))     \
+    X(skew, bytes, "Message", BYTES, KEY, "of one message", lpo_cell_measure(r->bytes))            \
+    X(skew, ranks, "Ranks", COUNT, KEY, "of its group", lpo_cell_count(r->ranks))                  \
+    X(skew, calls, "Calls", COUNT, ADDS, "of which all ranks were recorded",                       \
+      lpo_cell_count(r->calls))                                                                    \
+    X(skew, skew_ns, "Skew, median", NS, FACT, "from the first rank that came to the last",        \
+      lpo_cell_whole(r->skew_ns))                                                                  \
+    X(skew, max_skew_ns, "Skew, most", NS, MOST, "of one call", lpo_cell_whole(r->max_skew_ns),    \
+      .minor = 1)                                                                                  \
+    X(skew, transfer_ns, "Transfer, median", NS, FACT, "when all had come",                        \
+      lpo_cell_whole(r->transfer_ns))                                                              \
+    X(skew, bus_bytes_per_s, "Bus bandwidth", MEASURE("B/s"), FACT, "in that time",                \
+      lpo_cell_measure(r->bus_rate))                                                               \
+    X(skew, late, "Most often last", TEXT, FACT, "rank and how often", often_cell(rows, r))        \
+    X(skew, late_rank, "Latest rank", COUNT, FACT, "most often last",                              \
+      lpo_cell_whole_if(r->late_rank >= 0, r->late_rank))                                          \
+    X(skew, late_calls, "Late calls", COUNT, ADDS, "how often it was last",                        \
+      lpo_cell_count(r->late_calls))
+
+LPO_TABLE(skew, SKEW)
+
+static const struct lpo_table_kind skew_kind =
+    LPO_TABLE_KIND(skew, "skew", "How far apart ranks come to collectives");
+
+static struct lpo_rows skew_rows(struct lpo_arena *arena, const struct lpo_analysis *a, size_t most)
 {
-    lpo_doc_row_text(t, c->kind);
-    lpo_doc_row_measure(t, c->bytes);
-    lpo_doc_row_count(t, c->ranks);
-    lpo_doc_row_count(t, c->calls);
-    lpo_doc_row_ns(t, c->skew_ns);
-    lpo_doc_row_ns(t, c->max_skew_ns);
-    lpo_doc_row_ns(t, c->transfer_ns);
-    lpo_doc_row_measure(t, c->bus_rate);
-    lpo_doc_row_text(t, c->late_rank < 0
-                            ? NULL
-                            : lpo_arena_printf(t->arena, "rank %d (%llu of %llu)", c->late_rank,
-                                               (unsigned long long)c->late_calls,
-                                               (unsigned long long)c->calls));
+    const struct lpo_ranks *r = lpo_analysis_ranks(a);
+
+    return lpo_tables_rows(lpo_tables_of(arena, a, NULL), &skew_kind, r->collectives.at,
+                           r->collectives.len < most ? r->collectives.len : most);
 }
 
 /* A page of limited length keeps the first rows: who comes late stands there, then who has no
@@ -148,8 +154,7 @@ static void add_collective(struct lpo_table *t, const struct lpo_rank_collective
  */
 static int late_first(const void *x, const void *y)
 {
-    const struct lpo_rank_row *a = *(const struct lpo_rank_row *const *)x;
-    const struct lpo_rank_row *b = *(const struct lpo_rank_row *const *)y;
+    const struct lpo_rank_row *a = ((const late_row *)x)->of, *b = ((const late_row *)y)->of;
 
     if (a->delay_ns != b->delay_ns)
         return a->delay_ns > b->delay_ns ? -1 : 1;
@@ -158,27 +163,23 @@ static int late_first(const void *x, const void *y)
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-static void add_ranks(struct lpo_doc *doc, const struct lpo_ranks *r)
+static void add_ranks(struct lpo_doc *doc, const struct lpo_analysis *a, const struct lpo_ranks *r)
 {
-    size_t most = lpo_budget()->scopes, rows = r->rows.len < most ? r->rows.len : most;
-    const struct lpo_rank_row **order = lpo_xcalloc(r->rows.len, sizeof *order);
-    struct lpo_table *t = lpo_doc_table(doc, "arrivals", "", rank_columns, COUNT(rank_columns));
+    late_row *all = lpo_arena_array(doc->arena, r->rows.len + 1, sizeof *all);
+    const struct lpo_rows rows =
+        lpo_tables_rows(lpo_tables_of(doc->arena, a, NULL), &late_kind, all, r->rows.len);
 
     for (size_t i = 0; i < r->rows.len; i++)
-        order[i] = &r->rows.at[i];
-    qsort(order, r->rows.len, sizeof *order, late_first);
-    for (size_t i = 0; i < rows; i++)
-        add_rank(t, order[i], r->complete > 0);
-    if (rows < r->rows.len)
-        t->total_rows = r->rows.len;
-    free(order);
+        all[i] = (late_row){ &r->rows.at[i], r->complete > 0 };
+    qsort(all, r->rows.len, sizeof *all, late_first);
+    lpo_doc_table_of(doc, "arrivals", "", &rows, NULL, lpo_budget()->scopes);
 }
 
 void lpo_report_chapter_arrivals(struct lpo_doc *doc, const struct lpo_rundir *d,
                                  const struct lpo_source *s)
 {
     const struct lpo_ranks *r = lpo_analysis_ranks(s->analysis);
-    struct lpo_table *t;
+    struct lpo_rows rows;
 
     if (!r || !r->matched)
         return;
@@ -187,15 +188,13 @@ void lpo_report_chapter_arrivals(struct lpo_doc *doc, const struct lpo_rundir *d
     lpo_doc_paragraph(doc, "Collectives of the ranks are matched, and their clocks aligned by the "
                            "moments at which those end. Exposed communication is waiting until the "
                            "last rank has arrived, then sending.");
-    add_ranks(doc, r);
-    if (!r->collectives.len)
-        return;
-    t = lpo_doc_table(doc, "skew", "By kind and size", collective_columns,
-                      COUNT(collective_columns));
-    for (size_t i = 0; i < r->collectives.len && i < d->top; i++)
-        add_collective(t, &r->collectives.at[i]);
-    if (r->collectives.len > d->top)
-        t->total_rows = r->collectives.len;
+    add_ranks(doc, s->analysis, r);
+    rows = skew_rows(doc->arena, s->analysis, SIZE_MAX);
+    if (rows.count)
+        lpo_doc_table_of(doc, "skew", "By kind and size", &rows,
+                         "kind bytes ranks calls skew_ns max_skew_ns transfer_ns "
+                         "bus=bus_bytes_per_s late",
+                         d->top);
 }
 
 /* "rank 5 +73 %, rank 2 -10 % and 3 more" */
@@ -215,111 +214,88 @@ static const char *odd_text(struct lpo_arena *a, const struct lpo_rank_region *r
     return text.len ? lpo_arena_strdup(a, lpo_str_text(&text)) : NULL;
 }
 
+typedef struct lpo_rank_region over_row;
+
+static struct lpo_cell path_cell(const struct lpo_rows *rows, const over_row *r)
+{
+    const struct lpo_region_scope *all = lpo_analysis_all(lpo_tables_analysis(rows));
+
+    lpo_region_row_add_path(all, &all->rows.at[r->row], lpo_table_scratch(rows));
+    return lpo_cell_scratch(rows);
+}
+
+static struct lpo_cell odd_ranks_cell(const struct lpo_rows *rows, const over_row *r)
+{
+    struct lpo_str *s = lpo_table_scratch(rows);
+
+    for (size_t i = 0; i < r->odd && i < LPO_RANK_ODD; i++)
+        lpo_str_addf(s, "%s%d", i ? "," : "[", r->odd_rank[i]);
+    lpo_str_add(s, s->len ? "]" : "[]");
+    return lpo_cell_scratch(rows);
+}
+
+#define OVER(X)                                                                                    \
+    X(over, path, "Region", TEXT, KEY, "path of the region", path_cell(rows, r))                   \
+    X(over, min_ns, "Least", NS, LEAST, "GPU time of a rank", lpo_cell_whole(r->min_ns))           \
+    X(over, median_ns, "Median", NS, FACT, "GPU time of a rank", lpo_cell_whole(r->median_ns))     \
+    X(over, max_ns, "Most", NS, MOST, "GPU time of a rank", lpo_cell_whole(r->max_ns))             \
+    X(over, min_rank, "Least on", COUNT, FACT, "rank", lpo_cell_whole(r->min_rank))                \
+    X(over, max_rank, "Most on", COUNT, FACT, "rank", lpo_cell_whole(r->max_rank))                 \
+    X(over, odd, "Odd", COUNT, FACT, "how many ranks differ", lpo_cell_count(r->odd))              \
+    X(over, odd_ranks, "Odd ranks", LIST, FACT, "which", odd_ranks_cell(rows, r))                  \
+    X(over, differ, "Ranks that differ", TEXT, FACT, "by how much",                                \
+      lpo_cell_text(odd_text(((const struct lpo_tables_of *)rows->of)->arena, r)))
+
+LPO_TABLE(over, OVER)
+
+static const struct lpo_table_kind over_kind =
+    LPO_TABLE_KIND(over, "rank_regions", "Regions over ranks, the widest difference first");
+
+static struct lpo_rows over_rows(struct lpo_arena *arena, const struct lpo_analysis *a)
+{
+    const struct lpo_ranks_regions *r = lpo_analysis_rank_regions(a);
+
+    return lpo_tables_rows(lpo_tables_of(arena, a, NULL), &over_kind, r ? r->rows.at : NULL,
+                           r ? r->rows.len : 0);
+}
+
 void lpo_report_chapter_rank_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                      const struct lpo_source *s)
 {
-    const struct lpo_ranks_regions *r = lpo_analysis_rank_regions(s->analysis);
-    const struct lpo_region_scope *all = lpo_analysis_all(s->analysis);
-    struct lpo_table *t;
+    const struct lpo_rows rows = over_rows(doc->arena, s->analysis);
 
-    if (!r || !r->rows.len)
+    if (!rows.count)
         return;
     lpo_doc_section(doc, "rank_regions", "Regions over ranks", 2);
     lpo_doc_paragraph(doc, "GPU time of a rank in each region, the widest difference first.");
-    t = lpo_doc_table(doc, "rank_regions", "", region_columns, COUNT(region_columns));
-    for (size_t i = 0; i < r->rows.len && i < d->top; i++) {
-        const struct lpo_rank_region *row = &r->rows.at[i];
-        LPO_STR path = { 0 };
-
-        lpo_region_row_add_path(all, &all->rows.at[row->row], &path);
-        lpo_doc_row_textn(t, lpo_str_text(&path), path.len);
-        lpo_doc_row_ns(t, row->min_ns);
-        lpo_doc_row_ns(t, row->median_ns);
-        lpo_doc_row_ns(t, row->max_ns);
-        lpo_doc_row_text(t, odd_text(t->arena, row));
-    }
-    if (r->rows.len > d->top)
-        t->total_rows = r->rows.len;
-}
-
-static void put_regions(struct lpo_record *to, const struct lpo_analysis *a)
-{
-    const struct lpo_ranks_regions *r = lpo_analysis_rank_regions(a);
-    const struct lpo_region_scope *all = lpo_analysis_all(a);
-    struct lpo_record *list;
-
-    if (!r || !r->rows.len)
-        return;
-    list = lpo_doc_put_list(to, "rank_regions");
-    for (size_t i = 0; i < r->rows.len; i++) {
-        const struct lpo_rank_region *row = &r->rows.at[i];
-        struct lpo_record *one = lpo_doc_put_record(list, NULL), *odd;
-        LPO_STR path = { 0 };
-
-        lpo_region_row_add_path(all, &all->rows.at[row->row], &path);
-        lpo_doc_put_textn(one, "path", lpo_str_text(&path), path.len);
-        lpo_doc_put_int(one, "min_ns", row->min_ns);
-        lpo_doc_put_int(one, "median_ns", row->median_ns);
-        lpo_doc_put_int(one, "max_ns", row->max_ns);
-        lpo_doc_put_int(one, "min_rank", row->min_rank);
-        lpo_doc_put_int(one, "max_rank", row->max_rank);
-        lpo_doc_put_uint(one, "odd", row->odd);
-        odd = lpo_doc_put_list(one, "odd_ranks");
-        for (size_t k = 0; k < row->odd && k < LPO_RANK_ODD; k++)
-            lpo_doc_put_int(odd, NULL, row->odd_rank[k]);
-    }
-}
-
-static void put_rank(struct lpo_record *to, const struct lpo_rank_row *r)
-{
-    lpo_doc_put_int(to, "rank", r->rank);
-    lpo_doc_put_int_if(to, "offset_ns", r->aligned, r->offset_ns);
-    lpo_doc_put_int_if(to, "error_ns", r->aligned, r->error_ns);
-    lpo_doc_put_measure(to, "drift_ppm",
-                        r->aligned ? lpo_measure_measured(1e6 * r->drift) : lpo_measure_unknown());
-    lpo_doc_put_int_if(to, "offset_at_ns", r->aligned, r->middle_ns);
-    lpo_doc_put_uint(to, "collectives", r->collectives);
-    lpo_doc_put_uint(to, "matched", r->matched);
-    lpo_doc_put_int(to, "waiting_ns", r->waiting_ns);
-    lpo_doc_put_int(to, "sending_ns", r->sending_ns);
-    lpo_doc_put_int(to, "exposed_waiting_ns", r->exposed_waiting_ns);
-    lpo_doc_put_int(to, "exposed_sending_ns", r->exposed_sending_ns);
-    lpo_doc_put_int(to, "exposed_unknown_ns", r->exposed_unknown_ns);
-    lpo_doc_put_uint(to, "late", r->late);
-    lpo_doc_put_int(to, "delay_ns", r->delay_ns);
-}
-
-static void put_collective(struct lpo_record *to, const struct lpo_rank_collective *c)
-{
-    lpo_doc_put_text(to, "kind", c->kind);
-    lpo_doc_put_whole(to, "bytes", c->bytes);
-    lpo_doc_put_uint(to, "ranks", c->ranks);
-    lpo_doc_put_uint(to, "calls", c->calls);
-    lpo_doc_put_int(to, "skew_ns", c->skew_ns);
-    lpo_doc_put_int(to, "max_skew_ns", c->max_skew_ns);
-    lpo_doc_put_int(to, "transfer_ns", c->transfer_ns);
-    lpo_doc_put_measure(to, "bus_bytes_per_s", c->bus_rate);
-    lpo_doc_put_int_if(to, "late_rank", c->late_rank >= 0, c->late_rank);
-    lpo_doc_put_uint(to, "late_calls", c->late_calls);
+    lpo_doc_table_of(doc, "rank_regions", "", &rows,
+                     "region=path min_ns median_ns max_ns odd=differ", d->top);
 }
 
 void lpo_report_put_arrivals(struct lpo_record *to, const struct lpo_analysis *a)
 {
     const struct lpo_ranks *r = lpo_analysis_ranks(a);
-    struct lpo_record *all, *list, *late;
+    struct lpo_rows rows = over_rows(to->arena, a);
+    struct lpo_record *all, *late;
 
-    put_regions(to, a);
+    if (rows.count)
+        lpo_doc_put_rows(to, "rank_regions", &rows,
+                         "path min_ns median_ns max_ns min_rank max_rank odd odd_ranks");
     if (!r)
         return;
     all = lpo_doc_put_record(to, "ranks");
     lpo_doc_put_uint(all, "matched_collectives", r->matched);
     lpo_doc_put_uint(all, "complete_collectives", r->complete);
-    list = lpo_doc_put_list(all, "rows");
-    for (size_t i = 0; i < r->rows.len && i < MOST_RECORDS; i++)
-        put_rank(lpo_doc_put_record(list, NULL), &r->rows.at[i]);
-    list = lpo_doc_put_list(all, "collectives");
-    for (size_t i = 0; i < r->collectives.len && i < MOST_RECORDS; i++)
-        put_collective(lpo_doc_put_record(list, NULL), &r->collectives.at[i]);
+    rows = lpo_tables_open_ranks(lpo_tables_of(to->arena, a, NULL));
+    rows.count = rows.count < MOST_RECORDS ? rows.count : MOST_RECORDS;
+    lpo_doc_put_rows(all, "rows", &rows,
+                     "rank offset_ns error_ns drift_ppm offset_at_ns collectives matched "
+                     "waiting_ns sending_ns exposed_waiting_ns exposed_sending_ns "
+                     "exposed_unknown_ns late delay_ns");
+    rows = skew_rows(to->arena, a, MOST_RECORDS);
+    lpo_doc_put_rows(all, "collectives", &rows,
+                     "kind bytes ranks calls skew_ns max_skew_ns transfer_ns bus_bytes_per_s "
+                     "late_rank late_calls");
     if (r->latest == r->rows.len)
         return;
     late = lpo_doc_put_record(all, "latest");

@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/ranks/steps.h"
+#include "analysis/tables/tables.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/trace_records.h"
@@ -14,30 +15,7 @@
 #include "util/units.h"
 #include "util/xmalloc.h"
 
-#define COUNT(a) (sizeof(a) / sizeof *(a))
-
 enum { MOST_ROWS = 8, DRAWN = 2048 /* cells */ };
-
-static const struct lpo_column columns[] = {
-    { "step", "Step", LPO_CELL_TEXT, NULL, 0, 8 },
-    { "wall_ns", "Wall, median", LPO_CELL_NS, NULL },
-    { "compute_ns", "Compute, median", LPO_CELL_NS, NULL },
-    { "exposed_communication_ns", "Exposed communication, median", LPO_CELL_NS, NULL, 1 },
-    { "idle_ns", "Idle, median", LPO_CELL_NS, NULL },
-    { "odd", "Above the others", LPO_CELL_TEXT, NULL },
-};
-
-static const struct lpo_column bubble_columns[] = {
-    { "rank", "Rank", LPO_CELL_COUNT, NULL },
-    { "step_ns", "Step", LPO_CELL_NS, NULL },
-    { "bubble_ns", "Bubble", LPO_CELL_NS, NULL },
-    { "share", "Of the step", LPO_CELL_PERCENT, NULL },
-    { "idle_ns", "Idle", LPO_CELL_NS, NULL },
-    { "waiting_ns", "In sends and receives", LPO_CELL_NS, NULL },
-};
-
-static const enum lpo_rank_step_part shown[] = { LPO_RANK_STEP_WALL, LPO_RANK_STEP_COMPUTE,
-                                                 LPO_RANK_STEP_COMMUNICATION, LPO_RANK_STEP_IDLE };
 
 /* In the order of enum lpo_rank_step_part. */
 static const char *const keys[LPO_RANK_STEP_PARTS] = {
@@ -52,34 +30,100 @@ static const char *step_text(struct lpo_arena *a, const struct lpo_rank_step_col
                : lpo_arena_printf(a, "%lld to %lld", (long long)c->first, (long long)c->last);
 }
 
-struct place {
+/* A column, and its number among them. */
+typedef struct {
     const struct lpo_rank_step_column *c;
     size_t at;
-};
+} column_row;
 
 static int odd_first(const void *x, const void *y)
 {
-    const struct place *a = x, *b = y;
+    const column_row *a = x, *b = y;
 
     if (a->c->odd_ns != b->c->odd_ns)
         return a->c->odd_ns > b->c->odd_ns ? -1 : 1;
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
-static void add_row(struct lpo_table *t, const struct lpo_rank_step_column *c)
+static struct lpo_cell odd_cell(const struct lpo_rows *rows, const struct lpo_rank_step_column *c)
 {
-    LPO_STR odd = { 0 };
+    struct lpo_str *odd = lpo_table_scratch(rows);
 
-    lpo_doc_row_text(t, step_text(t->arena, c));
-    for (size_t i = 0; i < COUNT(shown); i++)
-        lpo_doc_row_ns(t, c->median_ns[shown[i]]);
-    if (c->odd_rank < 0) {
-        lpo_doc_row_text(t, NULL);
-        return;
-    }
-    lpo_str_addf(&odd, "rank %d, %s +", c->odd_rank, lpo_ranks_step_part_name(c->odd_part));
-    lpo_units_add_duration(&odd, c->odd_ns);
-    lpo_doc_row_textn(t, lpo_str_text(&odd), odd.len);
+    if (c->odd_rank < 0)
+        return lpo_cell_unknown();
+    lpo_str_addf(odd, "rank %d, %s +", c->odd_rank, lpo_ranks_step_part_name(c->odd_part));
+    lpo_units_add_duration(odd, c->odd_ns);
+    return lpo_cell_scratch(rows);
+}
+
+#define MEDIAN(X, key, title, part, ...)                                                           \
+    X(column, key, title ", median", NS, FACT, "over the ranks, of one step",                      \
+      lpo_cell_whole(r->c->median_ns[part]), __VA_ARGS__)
+
+#define COLUMN(X)                                                                                  \
+    X(column, step, "Step", TEXT, KEY, "number, or the first to the last",                         \
+      lpo_cell_text(step_text(((const struct lpo_tables_of *)rows->of)->arena, r->c)), .width = 8) \
+    X(column, first, "First", COUNT, KEY, "step of the column", lpo_cell_whole(r->c->first))       \
+    X(column, last, "Last", COUNT, KEY, "step of the column", lpo_cell_whole(r->c->last))          \
+    MEDIAN(X, wall_ns, "Wall", LPO_RANK_STEP_WALL)                                                 \
+    MEDIAN(X, compute_ns, "Compute", LPO_RANK_STEP_COMPUTE)                                        \
+    MEDIAN(X, exposed_communication_ns, "Exposed communication", LPO_RANK_STEP_COMMUNICATION,      \
+           .minor = 1)                                                                             \
+    MEDIAN(X, exposed_copy_ns, "Exposed copies", LPO_RANK_STEP_COPY)                               \
+    MEDIAN(X, idle_ns, "Idle", LPO_RANK_STEP_IDLE)                                                 \
+    X(column, odd, "Above the others", TEXT, FACT, "rank, part and by how much",                   \
+      odd_cell(rows, r->c))                                                                        \
+    X(column, odd_rank, "Odd rank", COUNT, FACT, "that is above the others",                       \
+      lpo_cell_whole_if(r->c->odd_rank >= 0, r->c->odd_rank))                                      \
+    X(column, odd_part, "Odd part", TEXT, FACT, "of the step",                                     \
+      lpo_cell_text(r->c->odd_rank < 0 ? NULL : lpo_ranks_step_part_name(r->c->odd_part)))         \
+    X(column, odd_ns, "Above by", NS, FACT, "the median",                                          \
+      lpo_cell_whole_if(r->c->odd_rank >= 0, r->c->odd_ns))
+
+LPO_TABLE(column, COLUMN)
+
+static const struct lpo_table_kind columns_kind =
+    LPO_TABLE_KIND(column, "rank_steps", "Steps over ranks");
+
+static struct lpo_rows column_rows(struct lpo_arena *arena, const struct lpo_ranks_steps *s)
+{
+    column_row *all = lpo_arena_array(arena, s->columns.len + 1, sizeof *all);
+
+    for (size_t i = 0; i < s->columns.len; i++)
+        all[i] = (column_row){ &s->columns.at[i], i };
+    return lpo_tables_rows(lpo_tables_of(arena, NULL, NULL), &columns_kind, all, s->columns.len);
+}
+
+typedef struct lpo_rank_bubble bubble_row;
+
+/* Means of one step. */
+#define BUBBLE(X)                                                                                  \
+    X(bubble, rank, "Rank", COUNT, KEY, "number of the rank", lpo_cell_whole(r->rank))             \
+    X(bubble, steps, "Steps", COUNT, ADDS, "that were summed", lpo_cell_count(r->steps))           \
+    X(bubble, step_ns, "Steps", NS, ADDS, "time of all steps", lpo_cell_whole(r->step_ns))         \
+    X(bubble, bubble_ns, "Bubbles", NS, ADDS, "of that", lpo_cell_whole(r->bubble_ns))             \
+    X(bubble, idle_ns, "Idle", NS, ADDS, "of the bubbles", lpo_cell_whole(r->idle_ns))             \
+    X(bubble, waiting_ns, "Waiting", NS, ADDS, "of the bubbles", lpo_cell_whole(r->waiting_ns))    \
+    X(bubble, share, "Of the step", PERCENT, FACT, "bubbles",                                      \
+      lpo_cell_share((double)r->bubble_ns, (double)r->step_ns))                                    \
+    X(bubble, one_step_ns, "Step", NS, FACT, "mean of one",                                        \
+      lpo_cell_whole(r->step_ns / (int64_t)r->steps))                                              \
+    X(bubble, one_bubble_ns, "Bubble", NS, FACT, "mean of one step",                               \
+      lpo_cell_whole(r->bubble_ns / (int64_t)r->steps))                                            \
+    X(bubble, one_idle_ns, "Idle", NS, FACT, "mean of one step",                                   \
+      lpo_cell_whole(r->idle_ns / (int64_t)r->steps))                                              \
+    X(bubble, one_waiting_ns, "In sends and receives", NS, FACT, "mean of one step",               \
+      lpo_cell_whole(r->waiting_ns / (int64_t)r->steps))
+
+LPO_TABLE(bubble, BUBBLE)
+
+static const struct lpo_table_kind bubbles_kind =
+    LPO_TABLE_KIND(bubble, "bubbles", "Pipeline bubbles by rank");
+
+static struct lpo_rows bubble_rows(struct lpo_arena *arena, const struct lpo_ranks_steps *s)
+{
+    return lpo_tables_rows(lpo_tables_of(arena, NULL, NULL), &bubbles_kind, s->bubbles.at,
+                           s->bubbles.len);
 }
 
 /* The rank that is above the others in most columns, and in how many. */
@@ -150,67 +194,36 @@ static void add_figure(struct lpo_doc *doc, const struct lpo_ranks_steps *s)
     }
 }
 
-/* Means of one step. */
 static void add_bubbles(struct lpo_doc *doc, const struct lpo_ranks_steps *s)
 {
-    struct lpo_table *t;
+    const struct lpo_rows rows = bubble_rows(doc->arena, s);
 
-    if (!s->bubbles.len)
+    if (!rows.count)
         return;
     lpo_doc_paragraph(doc, "These ranks send to each other as stages of a pipeline do. A bubble is "
                            "the part of a step, from its first GPU operation on any rank to that "
                            "of the next, in which a rank is idle or only sends and receives.");
-    t = lpo_doc_table(doc, "bubbles", "Pipeline bubbles, of one step", bubble_columns,
-                      COUNT(bubble_columns));
-    for (size_t i = 0; i < s->bubbles.len && i < MOST_ROWS; i++) {
-        const struct lpo_rank_bubble *b = &s->bubbles.at[i];
-        int64_t steps = (int64_t)b->steps;
-
-        lpo_doc_row_count(t, (uint64_t)b->rank);
-        lpo_doc_row_ns(t, b->step_ns / steps);
-        lpo_doc_row_ns(t, b->bubble_ns / steps);
-        lpo_doc_row_share(t, (double)b->bubble_ns, (double)b->step_ns);
-        lpo_doc_row_ns(t, b->idle_ns / steps);
-        lpo_doc_row_ns(t, b->waiting_ns / steps);
-    }
-    if (s->bubbles.len > MOST_ROWS)
-        t->total_rows = s->bubbles.len;
+    lpo_doc_table_of(doc, "bubbles", "Pipeline bubbles, of one step", &rows,
+                     "rank step_ns=one_step_ns bubble_ns=one_bubble_ns share idle_ns=one_idle_ns "
+                     "waiting_ns=one_waiting_ns",
+                     MOST_ROWS);
 }
 
 void lpo_report_chapter_rank_steps(struct lpo_doc *doc, const struct lpo_source *source)
 {
     const struct lpo_ranks_steps *s = lpo_analysis_rank_steps(source->analysis);
-    struct lpo_table *t;
-    struct place *places;
+    struct lpo_rows rows;
 
     if (!s)
         return;
     lpo_doc_section(doc, "rank_steps", "Ranks × steps", 2);
     add_words(doc, s);
     add_figure(doc, s);
-    t = lpo_doc_table(doc, "rank_steps", "", columns, COUNT(columns));
-    places = lpo_xcalloc(s->columns.len, sizeof *places);
-    for (size_t i = 0; i < s->columns.len; i++)
-        places[i] = (struct place){ &s->columns.at[i], i };
-    qsort(places, s->columns.len, sizeof *places, odd_first);
-    for (size_t i = 0; i < s->columns.len && i < MOST_ROWS; i++)
-        add_row(t, places[i].c);
-    if (s->columns.len > MOST_ROWS)
-        t->total_rows = s->columns.len;
-    free(places);
+    rows = column_rows(doc->arena, s);
+    qsort((void *)(uintptr_t)rows.at, rows.count, sizeof(column_row), odd_first);
+    lpo_doc_table_of(doc, "rank_steps", "", &rows,
+                     "step wall_ns compute_ns exposed_communication_ns idle_ns odd", MOST_ROWS);
     add_bubbles(doc, s);
-}
-
-static void put_column(struct lpo_record *to, const struct lpo_rank_step_column *c)
-{
-    lpo_doc_put_int(to, "first", c->first);
-    lpo_doc_put_int(to, "last", c->last);
-    for (size_t i = 0; i < LPO_RANK_STEP_BUBBLE; i++)
-        lpo_doc_put_int(to, keys[i], c->median_ns[i]);
-    lpo_doc_put_int_if(to, "odd_rank", c->odd_rank >= 0, c->odd_rank);
-    lpo_doc_put_text(to, "odd_part",
-                     c->odd_rank < 0 ? NULL : lpo_ranks_step_part_name(c->odd_part));
-    lpo_doc_put_int_if(to, "odd_ns", c->odd_rank >= 0, c->odd_ns);
 }
 
 static void put_row(const void *ctx, size_t row, struct lpo_record *to)
@@ -236,7 +249,8 @@ static void put_row(const void *ctx, size_t row, struct lpo_record *to)
 void lpo_report_put_rank_steps(struct lpo_record *to, const struct lpo_analysis *a)
 {
     const struct lpo_ranks_steps *s = lpo_analysis_rank_steps(a);
-    struct lpo_record *all, *list;
+    struct lpo_record *all;
+    struct lpo_rows rows;
 
     if (!s)
         return;
@@ -246,24 +260,14 @@ void lpo_report_put_rank_steps(struct lpo_record *to, const struct lpo_analysis 
     lpo_doc_put_uint(all, "steps", s->steps);
     lpo_doc_put_uint(all, "steps_per_column", s->per_column);
     lpo_doc_put_uint(all, "left_out", s->left_out);
-    list = lpo_doc_put_list(all, "columns");
-    for (size_t i = 0; i < s->columns.len; i++)
-        put_column(lpo_doc_put_record(list, NULL), &s->columns.at[i]);
+    rows = column_rows(to->arena, s);
+    lpo_doc_put_rows(
+        all, "columns", &rows,
+        "first last wall_ns compute_ns exposed_communication_ns exposed_copy_ns idle_ns "
+        "odd_rank odd_part odd_ns");
     lpo_doc_put_stream(all, "rows", s->ranks.len, put_row, s);
-    if (!s->bubbles.len)
-        return;
-    list = lpo_doc_put_list(all, "bubbles");
-    for (size_t i = 0; i < s->bubbles.len; i++) {
-        const struct lpo_rank_bubble *b = &s->bubbles.at[i];
-        struct lpo_record *one = lpo_doc_put_record(list, NULL);
-
-        lpo_doc_put_int(one, "rank", b->rank);
-        lpo_doc_put_uint(one, "steps", b->steps);
-        lpo_doc_put_int(one, "step_ns", b->step_ns);
-        lpo_doc_put_int(one, "bubble_ns", b->bubble_ns);
-        lpo_doc_put_int(one, "idle_ns", b->idle_ns);
-        lpo_doc_put_int(one, "waiting_ns", b->waiting_ns);
-        lpo_doc_put_measure(one, "share",
-                            lpo_measure_measured((double)b->bubble_ns / (double)b->step_ns));
-    }
+    rows = bubble_rows(to->arena, s);
+    if (rows.count)
+        lpo_doc_put_rows(all, "bubbles", &rows,
+                         "rank steps step_ns bubble_ns idle_ns waiting_ns share");
 }

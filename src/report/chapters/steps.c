@@ -2,6 +2,7 @@
 /* The chapter "Steps": what a step of a training or a batch of a server takes, by kind and size,
  * and the ones that took far longer than the others. */
 #include "analysis/steps/steps.h"
+#include "analysis/tables/tables.h"
 
 #include <string.h>
 
@@ -13,135 +14,69 @@
 #include "trace/trace.h"
 #include "util/arena.h"
 
-#define COUNT(a) (sizeof(a) / sizeof *(a))
+enum { GROUPS = 12, SLOW = 5, IN_JSON = 2000 };
 
-enum { GROUPS = 12, SLOW = 5, IN_JSON = 2000, NOTHING_TO_SAY = 9 };
+/* Medians of a group; without GPU operations nothing is known of the GPU. */
+typedef struct lpo_step_group group_row;
 
-enum {
-    KIND,
-    REQUESTS,
-    TOKENS,
-    STEPS,
-    WALL,
-    LEAST,
-    MOST,
-    ON_THE_GPU,
-    COMPUTE,
-    COMMUNICATION,
-    COPIES,
-    IDLE,
-    IN_GRAPHS
-};
-
-static const struct lpo_column group_columns[] = {
-    [KIND] = { "kind", "Kind", LPO_CELL_TEXT, NULL, 0, 8 },
-    [REQUESTS] = { "requests", "Requests", LPO_CELL_COUNT, NULL },
-    [TOKENS] = { "tokens", "Tokens", LPO_CELL_COUNT, NULL },
-    [STEPS] = { "count", "Steps", LPO_CELL_COUNT, NULL },
-    [WALL] = { "wall_ns", "Wall", LPO_CELL_NS, NULL },
-    [LEAST] = { "min_ns", "Least", LPO_CELL_NS, NULL, 3 },
-    [MOST] = { "max_ns", "Most", LPO_CELL_NS, NULL, 2 },
-    [ON_THE_GPU] = { "gpu_ns", "On the GPU", LPO_CELL_NS, NULL },
-    [COMPUTE] = { "compute_ns", "Compute", LPO_CELL_NS, NULL },
-    [COMMUNICATION] = { "exposed_communication_ns", "Exposed communication", LPO_CELL_NS, NULL, 1 },
-    [COPIES] = { "exposed_copy_ns", "Exposed copies", LPO_CELL_NS, NULL, 4 },
-    [IDLE] = { "idle_ns", "Idle", LPO_CELL_NS, NULL },
-    [IN_GRAPHS] = { "graph_share", "In CUDA graphs", LPO_CELL_PERCENT, NULL },
-};
-
-static const struct lpo_column slow_columns[] = {
-    { "step", "Step", LPO_CELL_TEXT, NULL },
-    { "wall_ns", "Wall", LPO_CELL_NS, NULL },
-    { "compute_ns", "Compute", LPO_CELL_NS, NULL },
-    { "exposed_communication_ns", "Exposed communication", LPO_CELL_NS, NULL, 1 },
-    { "idle_ns", "Idle", LPO_CELL_NS, NULL },
-};
-
-static void row_count_if(struct lpo_table *t, int64_t n)
+static struct lpo_cell gpu_cell(const struct lpo_rows *rows, int64_t ns)
 {
-    if (n < 0)
-        lpo_doc_row_unknown(t);
-    else
-        lpo_doc_row_count(t, (uint64_t)n);
+    return lpo_cell_whole_if(lpo_tables_trace(rows)->gpu_ops.len > 0, ns);
 }
 
-/* Servers have requests, tokens and graphs, trainings communicate: what no row has anything to say
- * about is the first to go where the table is too wide. */
-static const struct lpo_column *columns_of(struct lpo_doc *doc, const struct lpo_program_steps *s)
+#define GROUP(X)                                                                                   \
+    X(group, kind, "Kind", TEXT, KEY, "step, prefill, decode or mixed",                            \
+      lpo_cell_text(lpo_steps_kind_name(r->kind)), .width = 8)                                     \
+    X(group, requests, "Requests", COUNT, KEY, "of a step",                                        \
+      lpo_cell_whole_if(r->requests >= 0, r->requests))                                            \
+    X(group, tokens, "Tokens", COUNT, ADDS, "of all steps",                                        \
+      lpo_cell_whole_if(r->tokens >= 0, r->tokens))                                                \
+    X(group, count, "Steps", COUNT, ADDS, "of the group", lpo_cell_count(r->count))                \
+    X(group, slow, "Slow", COUNT, ADDS, "far above the others", lpo_cell_count(r->slow))           \
+    X(group, wall_ns, "Wall", NS, FACT, "median", lpo_cell_whole(r->wall_ns))                      \
+    X(group, min_ns, "Least", NS, LEAST, "wall time", lpo_cell_whole(r->min_ns), .minor = 3)       \
+    X(group, max_ns, "Most", NS, MOST, "wall time", lpo_cell_whole(r->max_ns), .minor = 2)         \
+    X(group, gpu_ns, "On the GPU", NS, FACT, "from the first to the last work",                    \
+      gpu_cell(rows, r->gpu_ns))                                                                   \
+    X(group, compute_ns, "Compute", NS, FACT, "of it", gpu_cell(rows, r->compute_ns))              \
+    X(group, exposed_communication_ns, "Exposed communication", NS, FACT, "of it",                 \
+      gpu_cell(rows, r->exposed_communication_ns), .minor = 1)                                     \
+    X(group, exposed_copy_ns, "Exposed copies", NS, FACT, "of it",                                 \
+      gpu_cell(rows, r->exposed_copy_ns), .minor = 4)                                              \
+    X(group, idle_ns, "Idle", NS, FACT, "of it", gpu_cell(rows, r->idle_ns))                       \
+    X(group, gpu_operations, "GPU operations", COUNT, ADDS, "of all steps",                        \
+      lpo_cell_count(r->operations))                                                               \
+    X(group, graph_operations, "Of graphs", COUNT, ADDS, "GPU operations of CUDA graphs",          \
+      lpo_cell_count(r->graph_operations))                                                         \
+    X(group, graph_share, "In CUDA graphs", PERCENT, FACT, "of the GPU operations",                \
+      lpo_cell_share((double)r->graph_operations, (double)r->operations))
+
+LPO_TABLE(group, GROUP)
+
+static const struct lpo_table_kind groups_kind =
+    LPO_TABLE_KIND(group, "step_groups", "Steps of one kind and size");
+
+static void add_slow(struct lpo_doc *doc, const struct lpo_tables_of *of,
+                     const struct lpo_program_steps *s)
 {
-    struct lpo_column *c = lpo_arena_alloc(doc->arena, sizeof group_columns);
-    bool says[COUNT(group_columns)] = { false };
+    LPO_VEC(struct lpo_program_step) slow = { 0 };
+    struct lpo_rows rows;
 
-    memcpy(c, group_columns, sizeof group_columns);
-    for (size_t i = 0; i < s->groups.len; i++) {
-        const struct lpo_step_group *g = &s->groups.at[i];
-
-        says[REQUESTS] |= g->requests >= 0;
-        says[TOKENS] |= g->tokens >= 0;
-        says[COMMUNICATION] |= g->exposed_communication_ns > 0;
-        says[IN_GRAPHS] |= g->graph_operations > 0;
-    }
-    for (size_t i = 0; i < COUNT(group_columns); i++)
-        if (!says[i] && (i == REQUESTS || i == TOKENS || i == COMMUNICATION || i == IN_GRAPHS))
-            c[i].minor = NOTHING_TO_SAY;
-    return c;
-}
-
-static void add_groups(struct lpo_doc *doc, const struct lpo_program_steps *s, bool gpu)
-{
-    struct lpo_table *t = lpo_doc_table(doc, "steps", "", columns_of(doc, s), COUNT(group_columns));
-
-    for (size_t i = 0; i < s->groups.len && i < GROUPS; i++) {
-        const struct lpo_step_group *g = &s->groups.at[i];
-        const int64_t parts[] = { g->gpu_ns, g->compute_ns, g->exposed_communication_ns,
-                                  g->exposed_copy_ns, g->idle_ns };
-
-        lpo_doc_row_text(t, lpo_steps_kind_name(g->kind));
-        row_count_if(t, g->requests);
-        row_count_if(t, g->tokens);
-        lpo_doc_row_count(t, g->count);
-        lpo_doc_row_ns(t, g->wall_ns);
-        lpo_doc_row_ns(t, g->min_ns);
-        lpo_doc_row_ns(t, g->max_ns);
-        for (size_t p = 0; p < COUNT(parts); p++) {
-            if (gpu)
-                lpo_doc_row_ns(t, parts[p]);
-            else
-                lpo_doc_row_unknown(t);
-        }
-        lpo_doc_row_share(t, (double)g->graph_operations, (double)g->operations);
-    }
-    if (s->groups.len > GROUPS)
-        t->total_rows = s->groups.len;
-}
-
-static void add_slow(struct lpo_doc *doc, const struct lpo_program_steps *s,
-                     const struct lpo_trace *t)
-{
-    struct lpo_table *table = NULL;
-    size_t slow = 0;
-
-    for (size_t i = 0; i < s->rows.len; i++) {
-        const struct lpo_program_step *x = &s->rows.at[i];
-
-        if (!x->slow || slow++ >= SLOW)
-            continue;
-        if (!table)
-            table = lpo_doc_table(doc, "slow_steps", "Far slower than the others", slow_columns,
-                                  COUNT(slow_columns));
-        lpo_doc_row_textn(table, lpo_trace_text(t, x->name), lpo_trace_text_len(t, x->name));
-        lpo_doc_row_ns(table, x->wall_ns);
-        lpo_doc_row_ns(table, x->compute_ns);
-        lpo_doc_row_ns(table, x->exposed_communication_ns);
-        lpo_doc_row_ns(table, x->idle_ns);
-    }
-    if (slow > SLOW)
-        table->total_rows = slow;
+    for (size_t i = 0; i < s->rows.len; i++)
+        if (s->rows.at[i].slow)
+            lpo_vec_push(&slow, s->rows.at[i]);
+    rows = lpo_tables_rows(of, &lpo_tables_steps, slow.at, slow.len);
+    if (slow.len)
+        lpo_doc_table_of(doc, "slow_steps", "Far slower than the others", &rows,
+                         "step=name wall_ns compute_ns exposed_communication_ns~1 idle_ns", SLOW);
+    lpo_vec_free(&slow);
 }
 
 void lpo_report_chapter_steps(struct lpo_doc *doc, const struct lpo_source *s)
 {
     const struct lpo_program_steps *steps = lpo_analysis_steps(s->analysis);
+    const struct lpo_tables_of *of;
+    struct lpo_rows rows;
 
     if (!steps)
         return;
@@ -153,67 +88,35 @@ void lpo_report_chapter_steps(struct lpo_doc *doc, const struct lpo_source *s)
         "the next step, the time on the GPU from the first to the last work that a step "
         "launched.",
         steps->family);
-    add_groups(doc, steps, s->analysis->trace->gpu_ops.len > 0);
-    add_slow(doc, steps, s->analysis->trace);
-}
-
-static void put_parts(struct lpo_record *r, bool gpu, int64_t span, int64_t compute, int64_t talk,
-                      int64_t copy, int64_t idle)
-{
-    lpo_doc_put_int_if(r, "gpu_ns", gpu, span);
-    lpo_doc_put_int_if(r, "compute_ns", gpu, compute);
-    lpo_doc_put_int_if(r, "exposed_communication_ns", gpu, talk);
-    lpo_doc_put_int_if(r, "exposed_copy_ns", gpu, copy);
-    lpo_doc_put_int_if(r, "idle_ns", gpu, idle);
-}
-
-static void put_step(const void *ctx, size_t i, struct lpo_record *r)
-{
-    const struct lpo_analysis *a = ctx;
-    const struct lpo_program_step *x = &lpo_analysis_steps(a)->rows.at[i];
-    const struct lpo_step_facts *f = &x->facts;
-
-    lpo_doc_put_name(r, "name", lpo_trace_text(a->trace, x->name),
-                     lpo_trace_text_len(a->trace, x->name));
-    lpo_doc_put_text(r, "kind", lpo_steps_kind_name(f->kind));
-    lpo_doc_put_int_if(r, "requests", f->requests >= 0, f->requests);
-    lpo_doc_put_int_if(r, "tokens", f->tokens >= 0, f->tokens);
-    lpo_doc_put_int(r, "start_ns", x->start_ns);
-    lpo_doc_put_int(r, "wall_ns", x->wall_ns);
-    lpo_doc_put_int(r, "host_ns", x->host_ns);
-    put_parts(r, x->device != UINT16_MAX, x->gpu_ns, x->compute_ns, x->exposed_communication_ns,
-              x->exposed_copy_ns, x->idle_ns);
-    lpo_doc_put_uint(r, "gpu_operations", x->operations);
-    lpo_doc_put_flag(r, "slow", x->slow);
+    of = lpo_tables_of(doc->arena, s->analysis, NULL);
+    rows = lpo_tables_rows(of, &groups_kind, steps->groups.at, steps->groups.len);
+    lpo_doc_table_of(doc, "steps", "", &rows,
+                     "kind requests? tokens? count wall_ns min_ns max_ns gpu_ns compute_ns "
+                     "exposed_communication_ns+ exposed_copy_ns idle_ns graph_share+",
+                     GROUPS);
+    add_slow(doc, of, steps);
 }
 
 void lpo_report_put_steps(struct lpo_record *to, const struct lpo_analysis *a)
 {
     const struct lpo_program_steps *s = lpo_analysis_steps(a);
-    struct lpo_record *steps, *groups;
+    const struct lpo_tables_of *of = lpo_tables_of(to->arena, a, NULL);
+    struct lpo_record *steps;
+    struct lpo_rows rows;
 
     if (!s)
         return;
     steps = lpo_doc_put_record(to, "steps");
     lpo_doc_put_text(steps, "named_by", s->family);
     lpo_doc_put_uint(steps, "count", s->rows.len);
-    groups = lpo_doc_put_list(steps, "groups");
-    for (size_t i = 0; i < s->groups.len; i++) {
-        const struct lpo_step_group *g = &s->groups.at[i];
-        struct lpo_record *r = lpo_doc_put_record(groups, NULL);
-
-        lpo_doc_put_text(r, "kind", lpo_steps_kind_name(g->kind));
-        lpo_doc_put_int_if(r, "requests", g->requests >= 0, g->requests);
-        lpo_doc_put_uint(r, "count", g->count);
-        lpo_doc_put_uint(r, "slow", g->slow);
-        lpo_doc_put_int_if(r, "tokens", g->tokens >= 0, g->tokens);
-        lpo_doc_put_int(r, "wall_ns", g->wall_ns);
-        lpo_doc_put_int(r, "min_ns", g->min_ns);
-        lpo_doc_put_int(r, "max_ns", g->max_ns);
-        put_parts(r, a->trace->gpu_ops.len > 0, g->gpu_ns, g->compute_ns,
-                  g->exposed_communication_ns, g->exposed_copy_ns, g->idle_ns);
-        lpo_doc_put_uint(r, "gpu_operations", g->operations);
-        lpo_doc_put_uint(r, "graph_operations", g->graph_operations);
-    }
-    lpo_doc_put_stream(steps, "steps", s->rows.len < IN_JSON ? s->rows.len : IN_JSON, put_step, a);
+    rows = lpo_tables_rows(of, &groups_kind, s->groups.at, s->groups.len);
+    lpo_doc_put_rows(steps, "groups", &rows,
+                     "kind requests count slow tokens wall_ns min_ns max_ns gpu_ns compute_ns "
+                     "exposed_communication_ns exposed_copy_ns idle_ns gpu_operations "
+                     "graph_operations");
+    rows = lpo_tables_open_steps(of);
+    rows.count = rows.count < IN_JSON ? rows.count : IN_JSON;
+    lpo_doc_put_rows(steps, "steps", &rows,
+                     "name kind requests tokens start_ns wall_ns host_ns gpu_ns compute_ns "
+                     "exposed_communication_ns exposed_copy_ns idle_ns gpu_operations slow");
 }
