@@ -4,10 +4,12 @@
 
 #include "analysis/analysis.h"
 #include "analysis/numbers/numbers.h"
+#include "analysis/tables/tables.h"
 #include "region/scope.h"
 #include "region/tree.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
+#include "report/tables/tables.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
@@ -15,51 +17,46 @@
 #include "util/budget.h"
 #include "util/str.h"
 
-#define COUNT(a) (sizeof(a) / sizeof *(a))
+typedef struct lpo_numbers_row number_row;
 
-static const struct lpo_column columns[] = {
-    { "region", "Region", LPO_CELL_TEXT, NULL }, { "number", "Number", LPO_CELL_TEXT, NULL },
-    { "count", "Given", LPO_CELL_COUNT, NULL },  { "sum", "Sum", LPO_CELL_MEASURE, "" },
-    { "mean", "Mean", LPO_CELL_MEASURE, "" },    { "min", "Min", LPO_CELL_MEASURE, "", 1 },
-    { "max", "Max", LPO_CELL_MEASURE, "", 1 },
-};
+#define NUMBER(X)                                                                                  \
+    X(number, region, "Region", TEXT, KEY, "innermost one that was open",                          \
+      lpo_tables_path(rows, r->node))                                                              \
+    X(number, number, "Number", TEXT, KEY, "its name, or (payload)",                               \
+      r->name == LPO_NONE ? lpo_cell_text("(payload)") : lpo_tables_name(rows, r->name))           \
+    X(number, count, "Given", COUNT, ADDS, "how often", lpo_cell_count(r->count))                  \
+    X(number, sum, "Sum", MEASURE(""), ADDS, "of these", lpo_cell_real(r->sum))                    \
+    X(number, mean, "Mean", MEASURE(""), FACT, "of these",                                         \
+      lpo_cell_real(r->sum / (double)r->count))                                                    \
+    X(number, min, "Min", MEASURE(""), LEAST, "of these", lpo_cell_real(r->least), .minor = 1)     \
+    X(number, max, "Max", MEASURE(""), MOST, "of these", lpo_cell_real(r->most), .minor = 1)
 
-static void add_row(struct lpo_table *t, const struct lpo_analysis *a,
-                    const struct lpo_numbers_row *r)
+LPO_TABLE(number, NUMBER)
+
+static const struct lpo_table_kind numbers_kind =
+    LPO_TABLE_KIND(number, "numbers", "What the program gave with its ranges, by region");
+
+struct lpo_table *lpo_report_add_numbers(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                         const char *title, size_t most)
 {
-    LPO_STR path = { 0 };
+    const struct lpo_numbers *numbers = lpo_analysis_numbers(a);
+    const struct lpo_rows rows = lpo_tables_rows(lpo_tables_of(doc->arena, a, NULL), &numbers_kind,
+                                                 numbers->rows.at, numbers->rows.len);
 
-    if (r->node == LPO_NODE_OUTSIDE)
-        lpo_str_add(&path, "(outside)");
-    else
-        lpo_region_add_path(a->tree, r->node, &path);
-    lpo_doc_row_text(t, lpo_str_text(&path));
-    lpo_doc_row_text(t, r->name == LPO_NONE ? "(payload)" : lpo_trace_text(a->trace, r->name));
-    lpo_doc_row_count(t, r->count);
-    lpo_doc_row_measure(t, lpo_measure_computed(r->sum));
-    lpo_doc_row_measure(t, lpo_measure_computed(r->sum / (double)r->count));
-    lpo_doc_row_measure(t, lpo_measure_measured(r->least));
-    lpo_doc_row_measure(t, lpo_measure_measured(r->most));
+    return rows.count ? lpo_doc_table_of(doc, "numbers", title, &rows, NULL, most) : NULL;
 }
 
 void lpo_report_chapter_numbers(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s)
 {
-    const struct lpo_numbers *numbers = lpo_analysis_numbers(s->analysis);
-    struct lpo_table *t;
-
-    if (!numbers->rows.len)
+    if (!lpo_analysis_numbers(s->analysis)->rows.len)
         return;
     lpo_doc_section(doc, "numbers", "Numbers of regions", 1);
     lpo_doc_section_is_detail(doc);
     lpo_doc_paragraph(doc, "What the program gave with its ranges, by name, or as payload of a "
                            "range: tokens, sizes of batches, or whatever it counts. A number "
                            "belongs to the innermost region that was open.");
-    t = lpo_doc_table(doc, "numbers", "", columns, COUNT(columns));
-    for (size_t i = 0; i < numbers->rows.len && i < d->top; i++)
-        add_row(t, s->analysis, &numbers->rows.at[i]);
-    if (numbers->rows.len > d->top)
-        t->total_rows = numbers->rows.len;
+    lpo_report_add_numbers(doc, s->analysis, "", d->top);
 }
 
 void lpo_report_put_numbers(struct lpo_record *to, const struct lpo_analysis *a)

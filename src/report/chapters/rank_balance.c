@@ -3,6 +3,7 @@
  */
 #include "analysis/analysis.h"
 #include "analysis/ranks/balance.h"
+#include "analysis/tables/tables.h"
 #include "region/scope.h"
 #include "region/tree.h"
 #include "report/chapters/chapters.h"
@@ -13,20 +14,7 @@
 #include "util/arena.h"
 #include "util/str.h"
 
-#define COUNT(a) (sizeof(a) / sizeof *(a))
-
 enum { MOST_RECORDS = 1000 };
-
-static const struct lpo_column columns[] = {
-    { "what", "What", LPO_CELL_TEXT, NULL },
-    { "ranks", "Ranks", LPO_CELL_COUNT, NULL },
-    { "calls", "Calls", LPO_CELL_COUNT, NULL, 1 },
-    { "mean", "Mean", LPO_CELL_MEASURE, "" },
-    { "most", "Most", LPO_CELL_MEASURE, "" },
-    { "most_rank", "On rank", LPO_CELL_COUNT, NULL },
-    { "ratio", "Most / mean", LPO_CELL_MEASURE, "" },
-    { "call_ratio", "Call by call", LPO_CELL_MEASURE, "" },
-};
 
 static const char *const kinds[] = { "number", "received", "sent" };
 
@@ -54,71 +42,82 @@ static void add_words(struct lpo_str *out, const struct lpo_analysis *a,
     lpo_str_addf(out, ", elements %s", kinds[r->kind]);
 }
 
+typedef struct lpo_rank_balance balance_row;
+
+#define IS_NUMBER (r->kind == LPO_BALANCE_NUMBER)
+
+static struct lpo_cell words_cell(const struct lpo_rows *rows, const balance_row *r)
+{
+    add_words(lpo_table_scratch(rows), lpo_tables_analysis(rows), r);
+    return lpo_cell_scratch(rows);
+}
+
+static struct lpo_cell path_cell(const struct lpo_rows *rows, const balance_row *r)
+{
+    add_region(lpo_table_scratch(rows), lpo_tables_analysis(rows), r->node);
+    return lpo_cell_scratch(rows);
+}
+
+#define BALANCE(X)                                                                                 \
+    X(balance, words, "What", TEXT, KEY, "number and its region, or all-to-all",                   \
+      words_cell(rows, r))                                                                         \
+    X(balance, what, "Kind", TEXT, KEY, "number or all-to-all",                                    \
+      lpo_cell_text(IS_NUMBER ? "number" : "all-to-all"))                                          \
+    X(balance, name, "Name", TEXT, KEY, "of the number; sent or received",                         \
+      IS_NUMBER ? lpo_tables_name(rows, r->name) : lpo_cell_text(kinds[r->kind]))                  \
+    X(balance, path, "Region", TEXT, KEY, "of the number",                                         \
+      IS_NUMBER ? path_cell(rows, r) : lpo_cell_unknown())                                         \
+    X(balance, group, "Group", TEXT, KEY, "of ranks", lpo_tables_name(rows, r->group))             \
+    X(balance, ranks, "Ranks", COUNT, FACT, "that have it", lpo_cell_count(r->ranks))              \
+    X(balance, calls, "Calls", COUNT, ADDS, "of a rank", lpo_cell_count(r->calls), .minor = 1)     \
+    X(balance, per_call, "By call", FLAG, FACT, "calls of the ranks belong together",              \
+      lpo_cell_flag(r->per_call))                                                                  \
+    X(balance, mean, "Mean", MEASURE(""), FACT, "over the ranks", lpo_cell_real(r->mean))          \
+    X(balance, least, "Least", MEASURE(""), FACT, "of a rank", lpo_cell_real(r->least))            \
+    X(balance, most, "Most", MEASURE(""), FACT, "of a rank", lpo_cell_real(r->most))               \
+    X(balance, least_rank, "Least on", COUNT, FACT, "rank", lpo_cell_whole(r->least_rank))         \
+    X(balance, most_rank, "On rank", COUNT, FACT, "rank", lpo_cell_whole(r->most_rank))            \
+    X(balance, ratio, "Most / mean", MEASURE(""), FACT, "1 is balanced", lpo_cell_real(r->ratio))  \
+    X(balance, call_ratio, "Call by call", MEASURE(""), FACT, "with the most of each call",        \
+      lpo_cell_measure(r->call_ratio))
+
+LPO_TABLE(balance, BALANCE)
+
+static const struct lpo_table_kind balance_kind = LPO_TABLE_KIND(
+    balance, "imbalance", "Numbers of the program and sizes of all-to-alls over ranks");
+
+static struct lpo_rows balance_rows(struct lpo_arena *arena, const struct lpo_analysis *a)
+{
+    const struct lpo_ranks_balance *b = lpo_analysis_rank_balance(a);
+
+    return lpo_tables_rows(lpo_tables_of(arena, a, NULL), &balance_kind, b ? b->rows.at : NULL,
+                           b ? b->rows.len : 0);
+}
+
 void lpo_report_chapter_rank_balance(struct lpo_doc *doc, const struct lpo_rundir *d,
                                      const struct lpo_source *s)
 {
-    const struct lpo_ranks_balance *b = lpo_analysis_rank_balance(s->analysis);
-    struct lpo_table *t;
+    const struct lpo_rows rows = balance_rows(doc->arena, s->analysis);
 
-    if (!b)
+    if (!lpo_analysis_rank_balance(s->analysis))
         return;
     lpo_doc_section(doc, "imbalance", "Balance of the work", 2);
     lpo_doc_paragraph(doc, "Numbers that the program gave with its ranges, and sizes of "
                            "all-to-alls. Most / mean: what the rank with most of it has, over the "
                            "mean of the ranks; 1 is balanced. Call by call: the same with the most "
                            "of each call, since the ranks may take turns.");
-    t = lpo_doc_table(doc, "imbalance", "", columns, COUNT(columns));
-    for (size_t i = 0; i < b->rows.len && i < d->top; i++) {
-        const struct lpo_rank_balance *r = &b->rows.at[i];
-        LPO_STR words = { 0 };
-
-        add_words(&words, s->analysis, r);
-        lpo_doc_row_textn(t, lpo_str_text(&words), words.len);
-        lpo_doc_row_count(t, r->ranks);
-        lpo_doc_row_count(t, r->calls);
-        lpo_doc_row_measure(t, lpo_measure_computed(r->mean));
-        lpo_doc_row_measure(t, lpo_measure_computed(r->most));
-        lpo_doc_row_count(t, (uint64_t)r->most_rank);
-        lpo_doc_row_measure(t, lpo_measure_computed(r->ratio));
-        lpo_doc_row_measure(t, r->call_ratio);
-    }
-    if (b->rows.len > d->top)
-        t->total_rows = b->rows.len;
+    lpo_doc_table_of(doc, "imbalance", "", &rows,
+                     "what=words ranks calls mean most most_rank ratio call_ratio", d->top);
 }
 
 void lpo_report_put_rank_balance(struct lpo_record *to, const struct lpo_analysis *a)
 {
-    const struct lpo_ranks_balance *b = lpo_analysis_rank_balance(a);
-    struct lpo_record *list;
+    struct lpo_rows rows = balance_rows(to->arena, a);
 
-    if (!b)
+    if (!lpo_analysis_rank_balance(a))
         return;
-    list = lpo_doc_put_list(to, "imbalance");
-    for (size_t i = 0; i < b->rows.len && i < MOST_RECORDS; i++) {
-        const struct lpo_rank_balance *r = &b->rows.at[i];
-        struct lpo_record *one = lpo_doc_put_record(list, NULL);
-        bool number = r->kind == LPO_BALANCE_NUMBER;
-        LPO_STR path = { 0 };
-
-        if (number)
-            add_region(&path, a, r->node);
-        lpo_doc_put_text(one, "what", number ? "number" : "all-to-all");
-        lpo_doc_put_text(one, "name",
-                         !number               ? kinds[r->kind]
-                         : r->name == LPO_NONE ? NULL
-                                               : lpo_trace_text(a->trace, r->name));
-        lpo_doc_put_text(one, "path", number ? lpo_str_text(&path) : NULL);
-        lpo_doc_put_text(one, "group",
-                         r->group == LPO_NONE ? NULL : lpo_trace_text(a->trace, r->group));
-        lpo_doc_put_uint(one, "ranks", r->ranks);
-        lpo_doc_put_uint(one, "calls", r->calls);
-        lpo_doc_put_flag(one, "per_call", r->per_call);
-        lpo_doc_put_real(one, "mean", r->mean);
-        lpo_doc_put_real(one, "least", r->least);
-        lpo_doc_put_real(one, "most", r->most);
-        lpo_doc_put_int(one, "least_rank", r->least_rank);
-        lpo_doc_put_int(one, "most_rank", r->most_rank);
-        lpo_doc_put_real(one, "ratio", r->ratio);
-        lpo_doc_put_measure(one, "call_ratio", r->call_ratio);
-    }
+    rows.count = rows.count < MOST_RECORDS ? rows.count : MOST_RECORDS;
+    lpo_doc_put_rows(to, "imbalance", &rows,
+                     "what name path group ranks calls per_call mean least most least_rank "
+                     "most_rank ratio call_ratio");
 }

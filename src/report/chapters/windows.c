@@ -2,6 +2,7 @@
 /* The chapter "The recorded part", and the same for machines. */
 #include "analysis/windows/windows.h"
 #include "analysis/analysis.h"
+#include "analysis/tables/tables.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/trace_records.h"
@@ -9,40 +10,44 @@
 #include "trace/trace.h"
 #include "util/str.h"
 
-#define COUNT(a) (sizeof(a) / sizeof *(a))
+typedef struct lpo_windows_row window_row;
 
-static const struct lpo_column columns[] = {
-    { "pid", "Process", LPO_CELL_COUNT, NULL, 3 },
-    { "range", "Range", LPO_CELL_TEXT, NULL },
-    { "calls_recorded", "Recorded", LPO_CELL_COUNT, NULL },
-    { "calls", "Of calls", LPO_CELL_COUNT, NULL },
-    { "mean_ns", "GPU time of a call", LPO_CELL_NS, NULL },
-    { "min_ns", "Min", LPO_CELL_NS, NULL, 1 },
-    { "max_ns", "Max", LPO_CELL_NS, NULL, 1 },
-    { "deviation_ns", "Deviation", LPO_CELL_NS, NULL, 2 },
-    { "all_gpu_ns", "Of all calls", LPO_CELL_NS, NULL },
-    { "all_launches", "Launches of all", LPO_CELL_COUNT, NULL },
-};
-
-static void add_row(struct lpo_table *t, const struct lpo_trace *trace,
-                    const struct lpo_windows_row *r)
+static struct lpo_cell whole_cell(struct lpo_measure m)
 {
-    int64_t pid = trace->processes.at[r->process].pid;
+    struct lpo_cell c = lpo_cell_measure(m);
 
-    if (pid < 0)
-        lpo_doc_row_unknown(t);
-    else
-        lpo_doc_row_count(t, (uint64_t)pid);
-    lpo_doc_row_text(t, lpo_trace_text(trace, r->range));
-    lpo_doc_row_count(t, r->recorded);
-    lpo_doc_row_count(t, r->calls);
-    lpo_doc_row_measure(t, r->mean_ns);
-    lpo_doc_row_measure(t, r->least_ns);
-    lpo_doc_row_measure(t, r->most_ns);
-    lpo_doc_row_measure(t, r->deviation_ns);
-    lpo_doc_row_measure(t, r->all_gpu_ns);
-    lpo_doc_row_measure(t, r->all_launches);
+    if (c.how)
+        c.whole = (int64_t)(m.value + 0.5);
+    return c;
 }
+
+#define WINDOW(X)                                                                                  \
+    X(window, pid, "Process", COUNT, KEY, "number of the process",                                 \
+      lpo_tables_pid(rows, r->process))                                                            \
+    X(window, range, "Range", TEXT, KEY, "for which windows were opened",                          \
+      lpo_tables_name(rows, r->range))                                                             \
+    X(window, calls, "Of calls", COUNT, ADDS, "of the range", lpo_cell_count(r->calls))            \
+    X(window, calls_recorded, "Recorded", COUNT, ADDS, "of these", lpo_cell_count(r->recorded))    \
+    X(window, windows, "Windows", COUNT, ADDS, "that were opened", lpo_cell_count(r->windows))     \
+    X(window, recorded_ns, "Recorded time", NS, ADDS, "of these", lpo_cell_whole(r->recorded_ns))  \
+    X(window, launches, "Launches", COUNT, ADDS, "in windows", lpo_cell_count(r->launches))        \
+    X(window, gpu_ns, "GPU time", NS, ADDS, "in windows", lpo_cell_whole(r->gpu_ns))               \
+    X(window, mean_ns, "GPU time of a call", NS, FACT, "mean", whole_cell(r->mean_ns))             \
+    X(window, min_ns, "Min", NS, LEAST, "of a call", whole_cell(r->least_ns), .minor = 1)          \
+    X(window, max_ns, "Max", NS, MOST, "of a call", whole_cell(r->most_ns), .minor = 1)            \
+    X(window, deviation_ns, "Deviation", NS, FACT, "over calls", whole_cell(r->deviation_ns),      \
+      .minor = 2)                                                                                  \
+    X(window, all_gpu_ns, "Of all calls", NS, FACT, "mean times the number of calls",              \
+      whole_cell(r->all_gpu_ns))                                                                   \
+    X(window, all_gpu_ns_estimated, "Estimated", FLAG, FACT, "not all calls were recorded",        \
+      lpo_cell_flag(r->all_gpu_ns.how == LPO_ESTIMATED))                                           \
+    X(window, all_launches, "Launches of all", COUNT, FACT, "the same of launches",                \
+      lpo_cell_measure(r->all_launches))
+
+LPO_TABLE(window, WINDOW)
+
+static const struct lpo_table_kind windows_kind =
+    LPO_TABLE_KIND(window, "windows", "The recorded part of the run");
 
 /* Of all processes. */
 static uint64_t all_windows(const struct lpo_windows *w, int64_t *ns)
@@ -74,19 +79,24 @@ static void add_sentence(struct lpo_doc *doc, const struct lpo_windows *w)
 void lpo_report_chapter_windows(struct lpo_doc *doc, const struct lpo_source *s)
 {
     LPO_AUTO(lpo_windows) w = lpo_windows_create(s->analysis->trace);
-    struct lpo_table *t = NULL;
+    LPO_VEC(window_row) of_ranges = { 0 };
+    struct lpo_rows rows;
 
     if (!w->rows.len)
         return;
     lpo_doc_section(doc, "windows", "The recorded part", 1);
     add_sentence(doc, w);
-    for (size_t i = 0; i < w->rows.len; i++) {
-        if (w->rows.at[i].range == LPO_NONE)
-            continue;
-        if (!t)
-            t = lpo_doc_table(doc, "windows", "", columns, COUNT(columns));
-        add_row(t, s->analysis->trace, &w->rows.at[i]);
-    }
+    for (size_t i = 0; i < w->rows.len; i++)
+        if (w->rows.at[i].range != LPO_NONE)
+            lpo_vec_push(&of_ranges, w->rows.at[i]);
+    rows = lpo_tables_rows(lpo_tables_of(doc->arena, s->analysis, NULL), &windows_kind,
+                           of_ranges.at, of_ranges.len);
+    if (rows.count)
+        lpo_doc_table_of(doc, "windows", "", &rows,
+                         "process=pid range calls_recorded calls mean_ns min_ns max_ns "
+                         "deviation_ns all_gpu_ns all_launches",
+                         0);
+    lpo_vec_free(&of_ranges);
 }
 
 /* The calls of all processes, where all windows were opened for ranges of one name. */
@@ -124,46 +134,15 @@ void lpo_report_add_windows(struct lpo_doc *doc, const struct lpo_analysis *a)
                           windows == 1 ? "was" : "were", windows == 1 ? "it" : "these");
 }
 
-static void put_row(struct lpo_record *to, const struct lpo_trace *t,
-                    const struct lpo_windows_row *w)
-{
-    const struct {
-        const char *key;
-        struct lpo_measure value;
-    } measures[] = {
-        { "mean_ns", w->mean_ns },       { "min_ns", w->least_ns },
-        { "max_ns", w->most_ns },        { "deviation_ns", w->deviation_ns },
-        { "all_gpu_ns", w->all_gpu_ns },
-    };
-    struct lpo_record *r = lpo_doc_put_record(to, NULL);
-
-    lpo_doc_put_int(r, "pid", t->processes.at[w->process].pid);
-    if (w->range == LPO_NONE)
-        lpo_doc_put_null(r, "range");
-    else
-        lpo_doc_put_name(r, "range", lpo_trace_text(t, w->range), lpo_trace_text_len(t, w->range));
-    lpo_doc_put_uint(r, "calls", w->calls);
-    lpo_doc_put_uint(r, "calls_recorded", w->recorded);
-    lpo_doc_put_uint(r, "windows", w->windows);
-    lpo_doc_put_int(r, "recorded_ns", w->recorded_ns);
-    lpo_doc_put_uint(r, "launches", w->launches);
-    lpo_doc_put_int(r, "gpu_ns", w->gpu_ns);
-    for (size_t i = 0; i < COUNT(measures); i++)
-        lpo_doc_put_int_if(r, measures[i].key, lpo_measure_known(measures[i].value),
-                           (int64_t)(measures[i].value.value + 0.5));
-    lpo_doc_put_flag(r, "all_gpu_ns_estimated", w->all_gpu_ns.how == LPO_ESTIMATED);
-    lpo_doc_put_int_if(r, "all_launches", lpo_measure_known(w->all_launches),
-                       (int64_t)w->all_launches.value);
-}
-
 void lpo_report_put_windows(struct lpo_record *to, const struct lpo_analysis *a)
 {
     LPO_AUTO(lpo_windows) w = lpo_windows_create(a->trace);
-    struct lpo_record *list;
+    const struct lpo_rows rows = lpo_tables_kept(lpo_tables_of(to->arena, a, NULL), &windows_kind,
+                                                 w->rows.at, w->rows.len, sizeof *w->rows.at);
 
-    if (!w->rows.len)
-        return;
-    list = lpo_doc_put_list(to, "windows");
-    for (size_t i = 0; i < w->rows.len; i++)
-        put_row(list, a->trace, &w->rows.at[i]);
+    if (rows.count)
+        lpo_doc_put_rows(to, "windows", &rows,
+                         "pid range calls calls_recorded windows recorded_ns launches gpu_ns "
+                         "mean_ns min_ns max_ns deviation_ns all_gpu_ns all_gpu_ns_estimated "
+                         "all_launches");
 }

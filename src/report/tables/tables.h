@@ -36,9 +36,9 @@ void lpo_report_row_device(struct lpo_table *t, const struct lpo_trace *trace, u
 /* The region tree. GPU columns where the scope has kernels, host columns where it has visits. */
 struct lpo_table *lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_region_scope *s,
                                          const struct lpo_table_options *options);
-/* Numbers that the program gave with its ranges, a column for each; NULL: it gave none. */
+/* Numbers that the program gave with its ranges; NULL: it gave none. */
 struct lpo_table *lpo_report_add_numbers(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                         const struct lpo_table_options *options);
+                                         const char *title, size_t most);
 /* What was sampled in each region; NULL: no counters were sampled beside this trace. */
 struct lpo_table *lpo_report_add_region_counters(struct lpo_doc *doc, const struct lpo_analysis *a,
                                                  const struct lpo_region_scope *s,
