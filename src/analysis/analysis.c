@@ -7,6 +7,7 @@
 #include "analysis/counters/rules.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/critical/critical.h"
+#include "analysis/frameworks.h"
 #include "analysis/fusion/fusion.h"
 #include "analysis/ladder/ladder.h"
 #include "analysis/limits/limits.h"
@@ -75,6 +76,7 @@ enum { KEPT_ROWS = 1 << 16, KINDS = LPO_MEMSET + 1, WORTH_THREADS = 50000 };
         lpo_ranks_steps_destroy)                                                                   \
     row(queue, lpo_queue, a->timeline, lpo_queue_create(a->trace), lpo_queue_destroy)              \
     row(fusion, lpo_fusion, true, lpo_fusion_create(a->tree), lpo_fusion_destroy)                  \
+    row(frameworks, lpo_frameworks, true, lpo_analysis_frameworks_create(a->trace), lpo_analysis_frameworks_destroy)   \
     row(stacks, lpo_stacks, true, lpo_stacks_create(a->tree), lpo_stacks_destroy)
 
 /* The same of what is forgotten under another selection, or when metrics are added. */

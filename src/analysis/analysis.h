@@ -21,6 +21,7 @@ struct lpo_counters_sampled;
 struct lpo_critical;
 struct lpo_err;
 struct lpo_flight;
+struct lpo_frameworks;
 struct lpo_fusion;
 struct lpo_hardware;
 struct lpo_ladders;
@@ -137,6 +138,8 @@ void lpo_analysis_start(const struct lpo_analysis *a);
 const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a);
 /* Launches that wait for each GPU; NULL when launches were skipped. */
 const struct lpo_queue *lpo_analysis_queue(const struct lpo_analysis *a);
+/* Which frameworks ran. */
+const struct lpo_frameworks *lpo_analysis_frameworks(const struct lpo_analysis *a);
 /* Sequences of short kernels that repeat. */
 const struct lpo_fusion *lpo_analysis_fusion(const struct lpo_analysis *a);
 /* Time by what was open around it: ranges, modules, lines, operators, kernels. */

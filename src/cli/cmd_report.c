@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/open_page.h"
 #include "cli/report_via.h"
+#include "cli/run/summary.h"
 #include "cli/trace_options.h"
 #include "pipeline/stage.h"
 #include "report/doc/doc.h"
@@ -136,6 +137,18 @@ static bool same_folder(const char *x, const char *y)
     return stat(x, &a) == 0 && stat(y, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+/* On a terminal the answer, too, and where the page is; others read one path in a line. */
+static void print_end(struct lpo_app *app, const struct lpo_rundir *d, const char *dir)
+{
+    const char *page = lpo_path_join(app->arena, dir, "report.html");
+
+    if (!isatty(STDOUT_FILENO))
+        return;
+    lpo_cli_findings_print(app, d);
+    if (lpo_path_exists(page))
+        fprintf(app->out, "\npage: %s\n", page);
+}
+
 static int write_reports(struct lpo_app *app, const struct lpo_args *args,
                          const struct lpo_rundir *d, const char *dir, struct lpo_err *err)
 {
@@ -146,6 +159,8 @@ static int write_reports(struct lpo_app *app, const struct lpo_args *args,
     for (size_t i = 0; rc == 0 && i < files.len; i++)
         fprintf(app->out, "%s\n", lpo_path_join(app->arena, dir, files.at[i]));
     lpo_vec_free(&files);
+    if (rc == 0)
+        print_end(app, d, dir);
     if (rc == 0 && lpo_cli_args_has(args, "open"))
         lpo_cli_open_page(app, dir);
     return rc;

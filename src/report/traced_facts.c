@@ -4,16 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
+#include "analysis/frameworks.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/path.h"
 #include "util/str.h"
 
-enum {
-    MOST_LISTED = 8,    /* ranks and files by name; of more, their number */
-    MOST_NAMES = 200000 /* looked at for a framework */
-};
+enum { MOST_LISTED = 8 }; /* ranks and files by name; of more, their number */
 
 static const struct lpo_trace *main_trace(const struct lpo_rundir *d)
 {
@@ -125,40 +124,18 @@ const char *lpo_report_traced_files(const struct lpo_rundir *d)
 
 /* --- framework and command ------------------------------------------------------------------ */
 
-/* Parts of names that only one framework has: its operators, its folders, its kernels. */
-static const struct {
-    const char *part, *framework;
-} marks[] = {
-    { "aten::", "PyTorch" },      { "at::native::", "PyTorch" },
-    { "vllm/", "vLLM" },          { "vllm::", "vLLM" },
-    { "sglang/", "SGLang" },      { "tensorrt_llm", "TensorRT-LLM" },
-    { "XlaModule", "JAX (XLA)" }, { "TSL:", "JAX (XLA)" },
-    { "PJRT_", "JAX (XLA)" },     { "deepspeed/", "DeepSpeed" },
-    { "megatron/", "Megatron" },  { "transformers/", "Transformers" },
-};
-
-enum { MARKS = sizeof marks / sizeof *marks };
-
-static void find_marks(const struct lpo_trace *t, bool *found)
-{
-    size_t n = lpo_trace_name_count(t);
-
-    for (uint32_t i = 0; i < n && i < MOST_NAMES; i++)
-        for (size_t m = 0; m < MARKS; m++)
-            found[m] = found[m] || strstr(lpo_trace_text(t, i), marks[m].part);
-}
-
 const char *lpo_report_traced_framework(const struct lpo_rundir *d)
 {
-    bool found[MARKS] = { false };
+    bool ran[LPO_FRAMEWORKS] = { false };
     LPO_STR text = { 0 };
 
     for (size_t i = 0; i < d->sources.len; i++)
-        if (d->sources.at[i].trace)
-            find_marks(d->sources.at[i].trace, found);
-    for (size_t m = 0; m < MARKS; m++)
-        if (found[m] && !(text.len && strstr(text.at, marks[m].framework)))
-            lpo_str_addf(&text, "%s%s", text.len ? ", " : "", marks[m].framework);
+        for (int f = 0; d->sources.at[i].analysis && f < LPO_FRAMEWORKS; f++)
+            ran[f] |= lpo_analysis_frameworks(d->sources.at[i].analysis)->ran[f];
+    for (int f = 0; f < LPO_FRAMEWORKS; f++)
+        if (ran[f])
+            lpo_str_addf(&text, "%s%s", text.len ? ", " : "",
+                         lpo_analysis_frameworks_name((enum lpo_framework)f));
     return text.len ? lpo_arena_strdup(d->arena, text.at) : NULL;
 }
 

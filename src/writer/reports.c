@@ -45,8 +45,6 @@ static struct lpo_doc *torch_operators_doc(const struct lpo_rundir *d, const str
     return d->dir && lpo_rundir_source_with(d, LPO_ROLE_OPERATORS) ? operators_doc(d, s) : NULL;
 }
 
-/* Reads the files again for their memory events, which a list of files is spared: its other pages
- * have all the rest. */
 static struct lpo_doc *torch_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     (void)s;

@@ -114,6 +114,29 @@ class Terminal(LpoCase):
         for words in (["top"], ["top", "--json"], ["regions"], ["regions", "--json"]):
             self.show(words[0], "t.json", *words[1:])
 
+    def test_a_report_ends_with_the_answer(self):
+        """on a terminal: the verdict, at most three rungs, and the page; in a pipe one path in a line"""
+        trace_of = os.path.join(os.environ["LPO_SOURCE_ROOT"], "tests", "data", "kineto", "h200_llama8.json.gz")
+        lines = self.show("report", trace_of, "-o", "out").splitlines()
+        self.assertEqual(lines[-1], "page: " + os.path.join("out", "report.html"))
+        rungs = [line for line in lines[lines.index("what to do first"):] if re.match(r"\d\. ", line)]
+        self.assertIn(len(rungs), (1, 2, 3), lines)
+        piped = subprocess.run([LPO, "report", trace_of, "-o", "out"], cwd=self.cwd, capture_output=True, text=True, check=True)
+        self.assertEqual([line for line in piped.stdout.splitlines() if not os.path.exists(os.path.join(self.cwd, line))], [])
+
+    def test_tables_fit_80_columns(self):
+        """every command that prints tables, in a terminal of 80 columns"""
+        data = os.path.join(os.environ["LPO_SOURCE_ROOT"], "tests", "data")
+        cases = [(words, os.path.join(data, file))
+                 for file in ("kineto/h200_llama8.json.gz", "kineto/h200_llama_memory.json.gz", "native/llama8.lpot", "nsys/h100_2gpu_cut.sqlite.gz")
+                 for words in (["regions"], ["top"], ["operators"], ["report", "--findings"])
+                 if words != ["operators"] or "kineto" in file]
+        for words, file in cases:
+            with self.subTest(words=words, file=os.path.basename(file)):
+                shown = self.show(*words, file, env={"COLUMNS": "80"})
+                tables = [line for line in shown.splitlines() if "  " in line.strip() and not line.startswith(" " * 4)]
+                self.assertEqual([line for line in tables if len(line) > 80], [])
+
     def test_top_yaml(self):
         """top -o writes YAML that PyYAML reads, and names that differ after a NUL stay apart"""
         try:

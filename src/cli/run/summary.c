@@ -76,14 +76,13 @@ static void print_requests(struct lpo_app *app, const struct lpo_analysis_run *r
     lpo_cli_print_doc(app, doc, &lpo_writer_text);
 }
 
-/* Last, where people look first. */
-static void print_findings(const struct lpo_app *app, struct lpo_analysis_run *run)
+void lpo_cli_findings_print(const struct lpo_app *app, const struct lpo_rundir *d)
 {
-    const struct lpo_source *s = run ? lpo_rundir_main(run->dir) : NULL;
+    const struct lpo_source *s = lpo_rundir_main(d);
     LPO_STR text = { 0 };
 
     if (s && s->analysis)
-        lpo_report_findings_lines(app->arena, run->dir, s, &text);
+        lpo_report_findings_lines(app->arena, d, s, &text);
     if (text.len)
         fprintf(app->out, "\nwhat to do first\n\n%s", lpo_str_text(&text));
 }
@@ -97,7 +96,8 @@ void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m
     print_stages(app, m);
     print_requests(app, run);
     print_times(app, run);
-    print_findings(app, run);
+    if (run) /* last, where people look first */
+        lpo_cli_findings_print(app, run->dir);
     if (lpo_path_exists(report))
         fprintf(app->out, "\nreport: %s\n", report);
     else

@@ -6,6 +6,9 @@
 struct lpo_analysis_run;
 struct lpo_app;
 struct lpo_manifest;
+struct lpo_rundir;
 
 void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m,
                                struct lpo_analysis_run *run);
+/* "what to do first": the verdict and the first three rungs; nothing where no trace was read. */
+void lpo_cli_findings_print(const struct lpo_app *app, const struct lpo_rundir *d);

@@ -4,6 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/counters/kernel_profile.h"
+#include "analysis/frameworks.h"
 #include "analysis/ladder/ladder.h"
 #include "analysis/memory/memory.h"
 #include "analysis/ranks/jobs.h"
@@ -19,8 +20,6 @@
 #include "util/path.h"
 #include "util/str.h"
 #include "util/units.h"
-
-enum { MOST_NAMES = 20000 }; /* that are looked through for signs of a framework */
 
 /* %n in a title is the name of the rung; %1p the first number of its first fact as a share. */
 static const struct {
@@ -439,21 +438,13 @@ static const struct {
         "Merge them into larger messages: one collective for many tensors." } },
 };
 
-static bool any_name(const struct lpo_trace *t, const char *a, const char *b)
-{
-    for (uint32_t i = 0; i < lpo_trace_name_count(t) && i < MOST_NAMES; i++)
-        if (strstr(lpo_trace_text(t, i), a) || strstr(lpo_trace_text(t, i), b))
-            return true;
-    return false;
-}
-
 static enum framework framework_of(const struct lpo_ladder_words *w)
 {
-    const struct lpo_trace *t = trace_of(w);
+    const bool *ran = lpo_analysis_frameworks(w->s->analysis)->ran;
 
-    if (any_name(t, "XlaModule", "PJRT_") || any_name(t, "TSL:", "PjitFunction"))
+    if (ran[LPO_FRAMEWORK_JAX])
         return JAX;
-    return (w->s->what && strstr(w->s->what, "PyTorch")) || any_name(t, "aten::", "at::native::")
+    return ran[LPO_FRAMEWORK_PYTORCH] || (w->s->what && strstr(w->s->what, "PyTorch"))
                ? TORCH
                : NO_FRAMEWORK;
 }
