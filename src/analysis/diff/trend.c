@@ -10,96 +10,314 @@
 #include "util/pattern.h"
 #include "util/str.h"
 
-enum { FREEDOM = 10 }; /* as in lpo_diff_prior_of() */
+#define LEVEL_SHIFT   0.008 /* chance that a quiet series of its length has such a step */
+#define LEVEL_RECENT  0.006 /* the same of the last few values */
+#define LEVEL_PLATEAU 0.004 /* the same of a stretch that goes back to the level around it */
+#define LEAST         0.005 /* of the level before */
+#define LEAST_NOISE   0.002 /* see lpo_diff_prior_of() */
+#define GATE          1.8 /* of what independent values have by chance */
+#define UPPER         2.5
+#define SPIKE         3.5   /* standard deviations from its neighbours */
 
-#define LEVEL       0.01
-#define LEAST       0.01  /* of the level before */
-#define LEAST_NOISE 0.002 /* see lpo_diff_prior_of() */
+enum { FEWEST = 3, RECENT = 8, NEIGHBOURS = 7, LONGEST_SEARCH = 2000 };
 
-static int by_number(const void *a, const void *b)
+/* --- noise ---------------------------------------------------------------------------------- */
+
+/* Half the variance of the differences between values so far apart; large ones (a step, a spike)
+ * count as large, and no more than that. */
+static double half_variance(const double *x, size_t n, size_t apart)
 {
-    double x = *(const double *)a, y = *(const double *)b;
+    size_t count = n > apart ? n - apart : 0;
+    double *d = lpo_xcalloc(count + 1, sizeof *d), most, sum = 0;
 
-    return (x > y) - (x < y);
-}
+    for (size_t i = 0; i < count; i++)
+        d[i] = fabs(x[i + apart] - x[i]);
+    most = count ? 2.5 * 1.4826 * lpo_diff_median(d, count) : 0;
+    for (size_t i = 0; i < count; i++) {
+        double by = fmin(d[i], most);
 
-/* The median of the differences between neighbours is 0.954 standard deviations of a value. */
-static double noise_of(const double *logs, size_t n)
-{
-    double *steps = lpo_xcalloc(n + 1, sizeof *steps), out = 0;
-
-    for (size_t i = 1; i < n; i++)
-        steps[i - 1] = fabs(logs[i] - logs[i - 1]);
-    if (n > 1) {
-        qsort(steps, n - 1, sizeof *steps, by_number);
-        out = steps[(n - 1) / 2] / 0.954;
+        sum += by * by;
     }
-    free(steps);
-    return out > LEAST_NOISE ? out : LEAST_NOISE;
+    free(d);
+    return count ? 1.025 * sum / (double)count / 2 : 0; /* what that takes from a normal one */
 }
 
-static double mean_of(const double *x, size_t n)
+/* The step of [from, to) that takes most of its variance away; `to` where it is too short. */
+static size_t steepest(const double *x, size_t from, size_t to)
 {
-    double sum = 0;
+    double all = 0, sum = 0, best = 0;
+    size_t at = to;
 
-    for (size_t i = 0; i < n; i++)
-        sum += x[i];
-    return sum / (double)n;
-}
+    for (size_t i = from; i < to; i++)
+        all += x[i];
+    for (size_t i = from + 1; i < to; i++) {
+        double n = (double)(i - from), rest = (double)(to - i), by;
 
-/* The best cut of a part, or 0 where no cut counts. */
-static size_t best_cut(const double *logs, size_t n, double noise)
-{
-    double best = 0, change = 0, sum = 0, all = mean_of(logs, n) * (double)n;
-    size_t at = 0;
-
-    for (size_t k = 1; k < n; k++) {
-        double first, second, z;
-
-        sum += logs[k - 1];
-        first = sum / (double)k;
-        second = (all - sum) / (double)(n - k);
-        z = fabs(second - first) / (noise * sqrt(1 / (double)k + 1 / (double)(n - k)));
-        if (z > best) {
-            best = z;
-            at = k;
-            change = second - first;
+        sum += x[i - 1];
+        by = sum / n - (all - sum) / rest;
+        if (by * by * n * rest > best) {
+            best = by * by * n * rest;
+            at = i;
         }
     }
-    if (n < 2 || fabs(expm1(change)) < LEAST ||
-        lpo_diff_p_student(best, FREEDOM) * (double)(n - 1) > LEVEL)
-        return 0;
     return at;
 }
 
-struct part {
+/* How alike neighbours are where the three steepest steps are taken away, whether they are real or
+ * not: a step makes neighbours look alike, too. */
+static double like_without_steps(const double *x, size_t n)
+{
+    size_t middle = steepest(x, 0, n), from = 0;
+    size_t cuts[] = { steepest(x, 0, middle), middle, steepest(x, middle, n), n };
+    double products = 0, squares = 0, before = 0;
+
+    for (int i = 0; i < 4; i++) {
+        double mean = 0;
+
+        for (size_t k = from; k < cuts[i]; k++)
+            mean += x[k] / (double)(cuts[i] - from);
+        for (size_t k = from; k < cuts[i]; k++) {
+            products += k ? before * (x[k] - mean) : 0;
+            before = x[k] - mean;
+            squares += before * before;
+        }
+        from = cuts[i] > from ? cuts[i] : from;
+    }
+    return squares > 0 ? products / squares : 0;
+}
+
+/* Values that follow each other may be alike (a machine that warms up, a neighbour that stays):
+ * then the mean of several is worth less. How much is read from differences over one and over two
+ * values, which a step hardly touches, and taken a little higher, because too few alarms are better
+ * than too many. */
+static struct lpo_diff_noise noise_of(const double *x, size_t n)
+{
+    double near = half_variance(x, n, 1), far = half_variance(x, n, 2), root = sqrt((double)n);
+    double seen = like_without_steps(x, n), like = fmax(near > 0 ? far / near - 1 : 0, seen);
+    struct lpo_diff_noise out = { 0, 0 };
+
+    if (n > 3 && seen > GATE / root)
+        out.like = fmin(0.97, like + UPPER * (1 - like * like) / root);
+    out.deviation = sqrt(near / (1 - out.like));
+    if (out.deviation < LEAST_NOISE)
+        out.deviation = LEAST_NOISE;
+    return out;
+}
+
+/* A single value far from all around it is an outlier and not a level: it takes their median. */
+static void cut_spikes(double *x, size_t n, double deviation)
+{
+    double *before = lpo_xcalloc(n + 1, sizeof *before), window[NEIGHBOURS];
+
+    memcpy(before, x, n * sizeof *x);
+    for (size_t i = 0; i < n && n >= NEIGHBOURS; i++) {
+        size_t from = i < NEIGHBOURS / 2 ? 0 : i - NEIGHBOURS / 2;
+        double middle;
+
+        from = from + NEIGHBOURS > n ? n - NEIGHBOURS : from;
+        memcpy(window, before + from, sizeof window);
+        middle = lpo_diff_median(window, NEIGHBOURS);
+        if (fabs(before[i] - middle) > SPIKE * deviation)
+            x[i] = middle;
+    }
+    free(before);
+}
+
+/* --- where it changed ----------------------------------------------------------------------- */
+
+/* Of the mean of `n` values after each other, in variances of one. */
+static double mean_variance(double n, double like)
+{
+    double rest = 1 - like;
+
+    if (like <= 0)
+        return 1 / n;
+    return ((1 + like) / rest - 2 * like * (1 - pow(like, n)) / (n * rest * rest)) / n;
+}
+
+struct search {
+    const double *sums; /* before each value */
+    const double *variance;
+    struct lpo_diff_noise noise;
+    double freedom; /* of the noise */
+    size_t count;
+};
+
+struct stretch {
     size_t from, to;
 };
 
-void lpo_diff_change_points(const double *values, size_t count, bool *starts)
+/* How far the mean of [from, to) is from that of the rest of the part, in standard errors. */
+static double distance(const struct search *s, struct stretch part, struct stretch x, double *shift)
 {
-    double *logs = lpo_xcalloc(count + 1, sizeof *logs), noise;
-    LPO_VEC(struct part) parts = { 0 };
+    double inside = s->sums[x.to] - s->sums[x.from];
+    double all = s->sums[part.to] - s->sums[part.from];
+    size_t n = x.to - x.from, rest = part.to - part.from - n;
+
+    *shift = inside / (double)n - (all - inside) / (double)rest;
+    return fabs(*shift) /
+           (s->noise.deviation * sqrt(s->variance[n] + s->variance[rest]));
+}
+
+/* How many independent looks a search is worth: values that are alike give fewer. */
+static double looks(const struct search *s, size_t n)
+{
+    return 6 * log((double)n * (1 - s->noise.like) + 3);
+}
+
+/* Below 1: chance makes one like it less often than `level` allows. */
+static double unlikely(const struct search *s, double z, double shift, double tries, double level)
+{
+    if (fabs(expm1(shift)) < fmax(LEAST, s->noise.deviation / 2))
+        return INFINITY;
+    return lpo_diff_p_student(z, s->freedom) * tries / level;
+}
+
+/* Of a step at `k`. What happened last is what people wait for: it has a level of its own. */
+static double unlikely_step(const struct search *s, struct stretch part, size_t k)
+{
+    double shift, z = distance(s, part, (struct stretch){ k, part.to }, &shift);
+
+    if (part.to == s->count && part.to - k <= RECENT)
+        return unlikely(s, z, shift, 4, LEVEL_RECENT);
+    return unlikely(s, z, shift, looks(s, part.to - part.from), LEVEL_SHIFT);
+}
+
+/* The best step of a part; false where none counts. */
+static bool find_step(const struct search *s, struct stretch part, struct stretch *out)
+{
+    double best = 1;
+
+    for (size_t k = part.from + FEWEST; k + FEWEST <= part.to; k++) {
+        double p = unlikely_step(s, part, k);
+
+        if (p < best) {
+            best = p;
+            *out = (struct stretch){ k, part.to };
+        }
+    }
+    return best < 1;
+}
+
+/* The best stretch that has another level than both sides of it. */
+static bool find_plateau(const struct search *s, struct stretch part, struct stretch *out)
+{
+    double best = 0, change = 0, n = (double)(part.to - part.from);
+
+    if (part.to - part.from > LONGEST_SEARCH)
+        return false;
+    for (size_t i = part.from + FEWEST; i + FEWEST < part.to; i++)
+        for (size_t k = i + FEWEST; k + FEWEST <= part.to; k++) {
+            double shift, z = distance(s, part, (struct stretch){ i, k }, &shift);
+
+            if (z > best) {
+                best = z;
+                change = shift;
+                *out = (struct stretch){ i, k };
+            }
+        }
+    return best > 0 &&
+           unlikely(s, best, change, looks(s, part.to - part.from) * n, LEVEL_PLATEAU) < 1;
+}
+
+static void cut_parts(const struct search *s, size_t count, bool *starts)
+{
+    LPO_VEC(struct stretch) parts = { 0 };
+
+    lpo_vec_push(&parts, (struct stretch){ 0, count });
+    while (parts.len) {
+        struct stretch part = parts.at[--parts.len], x = { 0, 0 };
+
+        if (!find_step(s, part, &x) && !find_plateau(s, part, &x))
+            continue;
+        starts[x.from] = true;
+        lpo_vec_push(&parts, (struct stretch){ part.from, x.from });
+        lpo_vec_push(&parts, x);
+        if (x.to < part.to) {
+            starts[x.to] = true;
+            lpo_vec_push(&parts, (struct stretch){ x.to, part.to });
+        }
+    }
+    lpo_vec_free(&parts);
+}
+
+/* A cut that was found in a longer part moves to where it is best between its neighbours. */
+static void move_cuts(const struct search *s, size_t count, bool *starts)
+{
+    size_t from = 0, cut = 0;
+
+    for (size_t i = 1; i <= count; i++) {
+        double best = 0, shift;
+        size_t at = cut;
+
+        if (i < count && !starts[i])
+            continue;
+        for (size_t k = from + FEWEST; cut && k + FEWEST <= i; k++) {
+            double z = distance(s, (struct stretch){ from, i }, (struct stretch){ k, i }, &shift);
+
+            if (z > best) {
+                best = z;
+                at = k;
+            }
+        }
+        starts[cut] = false;
+        starts[at] = at > 0;
+        from = at;
+        cut = i < count ? i : 0;
+    }
+}
+
+/* A cut was the best one of a longer part: between the levels that it has now it must still count. */
+static void drop_weak_cuts(const struct search *s, size_t count, bool *starts)
+{
+    bool again = true;
+
+    while (again) {
+        size_t from = 0, cut = 0;
+
+        again = false;
+        for (size_t i = 1; i <= count; i++) {
+            if (i < count && !starts[i])
+                continue;
+            if (cut) {
+                if (unlikely_step(s, (struct stretch){ from, i }, cut) > 2) {
+                    starts[cut] = false;
+                    again = true;
+                    break;
+                }
+                from = cut;
+            }
+            cut = i < count ? i : 0;
+        }
+    }
+}
+
+struct lpo_diff_noise lpo_diff_change_points(const double *values, size_t count, bool *starts)
+{
+    double *logs = lpo_xcalloc(count + 1, sizeof *logs);
+    double *sums = lpo_xcalloc(count + 1, sizeof *sums);
+    double *variance = lpo_xcalloc(count + 1, sizeof *variance);
+    struct search s = { .sums = sums, .variance = variance, .count = count };
 
     memset(starts, 0, count * sizeof *starts);
     for (size_t i = 0; i < count; i++)
         logs[i] = log(values[i]);
-    noise = noise_of(logs, count);
-    if (count)
-        lpo_vec_push(&parts, (struct part){ 0, count });
-    while (parts.len) {
-        size_t from = parts.at[parts.len - 1].from, to = parts.at[parts.len - 1].to;
-        size_t cut = best_cut(logs + from, to - from, noise);
-
-        parts.len--;
-        if (!cut)
-            continue;
-        starts[from + cut] = true;
-        lpo_vec_push(&parts, (struct part){ from, from + cut });
-        lpo_vec_push(&parts, (struct part){ from + cut, to });
+    cut_spikes(logs, count, fmax(LEAST_NOISE, sqrt(half_variance(logs, count, 1))));
+    s.noise = noise_of(logs, count);
+    s.freedom = 0.7 * (double)count;
+    for (size_t i = 0; i < count; i++) {
+        sums[i + 1] = sums[i] + logs[i];
+        variance[i + 1] = mean_variance((double)(i + 1), s.noise.like);
     }
-    lpo_vec_free(&parts);
+    if (count > 2 * FEWEST - 1) {
+        cut_parts(&s, count, starts);
+        move_cuts(&s, count, starts);
+        drop_weak_cuts(&s, count, starts);
+    }
     free(logs);
+    free(sums);
+    free(variance);
+    return s.noise;
 }
 
 static double row_of(const struct lpo_diff_digest *d, enum lpo_diff_table table, const char *name,
@@ -139,8 +357,7 @@ double lpo_diff_figure_of(const struct lpo_diff_digest *d, const char *what)
             continue;
         values = lpo_xcalloc(f->values.len, sizeof *values);
         memcpy(values, f->values.at, f->values.len * sizeof *values);
-        qsort(values, f->values.len, sizeof *values, by_number);
-        out = values[(f->values.len - 1) / 2];
+        out = lpo_diff_median(values, f->values.len);
         free(values);
         return out;
     }
