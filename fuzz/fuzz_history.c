@@ -33,10 +33,11 @@ static void read_all(const char *path)
         return;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct lpo_history_query q = { .name = names[i], .last = 3, .brief = i % 2 };
         size_t seen = 0;
 
         err = (struct lpo_err){ 0 };
-        if (lpo_history_each(h, names[i], 3, look, &seen, &err) < 0 && err.code)
+        if (lpo_history_each(h, &q, look, &seen, &err) < 0 && err.code)
             insist(lpo_err_cause(&err)[0] != '\0');
         insist(seen <= 3);
     }

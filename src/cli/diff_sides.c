@@ -11,6 +11,7 @@
 #include "cli/trace_options.h"
 #include "pipeline/stage.h"
 #include "rundir/history/history.h"
+#include "rundir/history/numbers.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "trace/trace.h"
@@ -19,6 +20,16 @@
 
 enum { MOST_RUNS = 1000 };
 
+static int read_numbers(const char *path, struct lpo_diff_reading *out, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_history_numbers) n = NULL;
+
+    if (lpo_history_numbers_read(path, &n, err) < 0)
+        return err->code;
+    out->at[out->len++] = lpo_diff_digest_of_numbers(n, path);
+    return 0;
+}
+
 static int read_run(struct lpo_app *app, const char *path, struct lpo_diff_reading *out,
                     struct lpo_err *err)
 {
@@ -26,6 +37,8 @@ static int read_run(struct lpo_app *app, const char *path, struct lpo_diff_readi
     LPO_AUTO(lpo_analysis_run) run = NULL;
     struct lpo_diff_digest *d;
 
+    if (lpo_history_numbers_known(path))
+        return read_numbers(path, out, err);
     if (lpo_analysis_run_of_paths(&path, 1, &o, &run, err) < 0)
         return lpo_ctx(err, "cannot compare '%s'", path);
     for (size_t i = 0; i < run->dir->problems.len; i++)
@@ -85,11 +98,11 @@ static int take(void *ctx, const struct lpo_history_entry *e, struct lpo_err *er
 int lpo_cli_runs_baseline(struct lpo_app *app, const char *store, const char *name, size_t last,
                           struct lpo_diff_reading *out, struct lpo_err *err)
 {
+    struct lpo_history_query q = { .name = name, .last = last };
     struct baseline b = { app, out };
     LPO_AUTO(lpo_history) h = NULL;
 
-    if (lpo_history_open(store, false, &h, err) < 0 ||
-        lpo_history_each(h, name, last, take, &b, err) < 0)
+    if (lpo_history_open(store, false, &h, err) < 0 || lpo_history_each(h, &q, take, &b, err) < 0)
         return err->code;
     if (!out->len)
         return lpo_fail(err, LPO_E_NOTFOUND, "the history '%s' has no runs of the name '%s'", store,

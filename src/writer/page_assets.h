@@ -7,3 +7,7 @@
 extern const char lpo_page_style[], lpo_page_script[];
 extern const char lpo_page_script_sha256[]; /* "sha256-…" */
 extern const size_t lpo_page_style_len, lpo_page_script_len;
+
+/* index.html of `lpo history site`. */
+extern const char lpo_page_history[];
+extern const size_t lpo_page_history_len;

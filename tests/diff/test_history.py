@@ -69,7 +69,89 @@ class History(LpoCase):
         self.assertIn("r6.json", self.ok("history", "trend", "main"))
         kernel = json.loads(self.ok("history", "trend", "main", "--what", "kernel:flash*", "--json", "--last", "6"))
         self.assertEqual(len(kernel["values"]), 6)
-        self.assertIn("No run", self.ok("history", "trend", "main", "--what", "nothing"))
+        self.assertIn("no run of 'main' has the figure 'nothing'", self.ok("history", "trend", "main", "--what", "nothing", want=2))
+        self.assertIn("did you mean 'part:idle.host'", self.ok("history", "trend", "main", "--what", "part:idle.hots", want=2))
+
+    def test_figures_with_sparks_and_commits(self) -> None:
+        for i in range(8):
+            self.ok("history", "add", "main", self.file(f"r{i}.json", Program(steps=2).scaled(None, 1.2 if i > 3 else 1).jittered(0.01, i)),
+                    "--commit", f"c{i}")
+        out = json.loads(self.ok("history", "show", "main", "--json"))
+        self.assertEqual([r["revision"] for r in out["runs"]], [f"c{i}" for i in range(8)])
+        wall = next(f for f in out["figures"] if f["name"] == "wall")
+        self.assertEqual([c["revision"] for c in wall["changes"]], ["c4"])
+        self.assertIn("part:compute.gemm", [f["name"] for f in out["figures"]])
+        text = self.ok("history", "show", "main")
+        self.assertIn("▁▁▁▁████", text)
+        self.assertIn("c4", self.ok("history", "trend", "main"))
+
+    def test_numbers_of_other_programs(self) -> None:
+        for name, text, figure, value in (
+                ("vllm.json", '{"request_throughput": 12.5, "mean_ttft_ms": 31.2, "ttfts": [1, 2]}', "mean_ttft_ms", 31.2),
+                ("latency.json", '{"avg_latency": 1.5, "percentiles": {"50": 1.4}}', "percentiles_50", 1.4),
+                ("sglang.jsonl", '{"run_name": "x", "batch_size": 1, "prefill_throughput": 9.5}\n{"run_name": "x", "batch_size": 8,'
+                 ' "prefill_throughput": 50.5}\n', "x batch_size=8 prefill_throughput", 50.5),
+                ("aiperf.json", '{"request_throughput": {"unit": "req/s", "avg": 12.0}, "time_to_first_token": {"unit": "ms", "p99": 70.1}}',
+                 "time_to_first_token_p99_ms", 70.1),
+                ("aiperf.csv", "Metric,avg,p99\nTTFT (ms),30.5,70\n\nMetric,Value\nThroughput,12\n", "TTFT (ms) avg", 30.5),
+                ("sweep.csv", "batch_size,mean_ttft_ms\n1,10.5\n8,20.5\n", "batch_size=8 mean_ttft_ms", 20.5),
+                ("pytest.json", '{"machine_info": {}, "commit_info": {"id": "abc"}, "benchmarks": [{"fullname": "t::a", "stats": {"median": 2,'
+                 ' "data": [1, 2, 4]}}]}', "t::a s", 2),
+                ("google.json", '{"benchmarks": [{"name": "B", "real_time": 3.5, "time_unit": "us"}, {"name": "B_mean", "run_type": "aggregate",'
+                 ' "real_time": 9}]}', "B real_time_us", 3.5),
+                ("google.csv", 'name,iterations,real_time,cpu_time,time_unit\n"B",100,3.5,3,ns\n', "B real_time_ns", 3.5)):
+            with self.subTest(name):
+                self.write(name, text)
+                self.ok("history", "add", name, name)
+                out = json.loads(self.ok("history", "show", name, "--json"))
+                self.assertEqual({f["name"]: f["last"] for f in out["figures"]}[figure], value)
+                self.assertEqual(out["runs"][0]["revision"], "abc" if name == "pytest.json" else None)
+                self.assertEqual(json.loads(self.ok("history", "trend", name, "--what", figure, "--json"))["values"][0]["value"], value)
+        self.write("slow.json", '{"request_throughput": 10.5, "mean_ttft_ms": 62.4}')
+        out = json.loads(self.ok("diff", "vllm.json", "slow.json", "--json", "--budget", "figure:mean_ttft_ms=10%", want=4))
+        self.assertIn("mean_ttft_ms", out["sentence"])
+        self.ok("diff", "slow.json", "vllm.json", "--budget", "figure:*=1%")
+        for text in ("{", '{"benchmarks": []}', '{"request_throughput": "x"}', '{"request_throughput": NaN}'):
+            self.write("bad.json", text)
+            self.ok("history", "add", "bad", "bad.json", want=1)
+
+    def test_a_site(self) -> None:
+        """A page for each name and run, and data for any two."""
+        a = self.file("a.json", Program(steps=3))
+        b = self.file("b.json", Program(steps=3).scaled("flash_fwd_kernel", 1.5))
+        self.ok("history", "add", "main", a, b)
+        self.write("bench.json", '{"request_throughput": 12.5}')
+        self.ok("history", "add", "other", "bench.json")
+        self.ok("history", "site", "pages")
+        names = set(os.listdir(os.path.join(self.cwd, "pages")))
+        self.assertLessEqual({"index.html", "data.js", "style.css", "main.html", "other.html", "run-1.html", "run-2.html", "run-3.html"}, names)
+        with open(os.path.join(self.cwd, "pages", "data.js"), encoding="utf-8") as f:
+            data = json.loads(f.read().removeprefix("const lpo_history = ").removesuffix(";\n"))
+        self.assertEqual([(r["id"], r["name"]) for r in data["runs"]], [(1, "main"), (2, "main"), (3, "other")])
+        with open(os.path.join(self.cwd, "pages", "rows", "2.js"), encoding="utf-8") as f:
+            rows = dict(json.loads(f.read().removeprefix("lpo_rows(2, ").removesuffix(");\n")))
+        self.assertEqual(rows["kernel:flash_fwd_kernel"], Program(steps=3).scaled("flash_fwd_kernel", 1.5).gpu_ns("flash_fwd_kernel") / 3)
+        with open(os.path.join(self.cwd, "pages", "run-2.html"), encoding="utf-8") as f:
+            self.assertIn("flash_fwd_kernel", f.read())
+
+    def test_a_history_of_an_older_lpo(self) -> None:
+        """Without figures and commits: they are read from the digests; a run can be added."""
+        a = self.file("a.json", Program(steps=2))
+        self.ok("history", "add", "main", a)
+        db = sqlite3.connect(os.path.join(self.cwd, "lpo-history.sqlite"))
+        digest = db.execute("SELECT digest FROM runs").fetchone()[0]
+        db.close()
+        db = sqlite3.connect(os.path.join(self.cwd, "old.sqlite"))
+        db.execute("CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, label TEXT NOT NULL,"
+                   " unix_s INTEGER NOT NULL, digest TEXT NOT NULL)")
+        db.execute("INSERT INTO runs (name, label, unix_s, digest) VALUES ('main', 'a.json', 1, ?)", (digest,))
+        db.commit()
+        db.close()
+        for runs in (1, 2):
+            out = json.loads(self.ok("history", "show", "main", "--json", "--store", "old.sqlite"))
+            self.assertEqual(len(out["runs"]), runs)
+            self.assertGreater(out["runs"][0]["wall_ns"], 0)
+            self.ok("history", "add", "main", a, "--store", "old.sqlite")
 
     def test_no_change_no_point(self) -> None:
         for i in range(12):

@@ -53,6 +53,7 @@ static const struct subject {
     { "request_tpot_p99", OF_FIGURE, 0, "request_tpot_p99_ms", LPO_DIFF_MS, false, false },
     { "request_e2e", OF_FIGURE, 0, "request_e2e_p50_ms", LPO_DIFF_MS, false, false },
     { "request_e2e_p99", OF_FIGURE, 0, "request_e2e_p99_ms", LPO_DIFF_MS, false, false },
+    { "figure", OF_FIGURE, 0, NULL, LPO_DIFF_NUMBER, true, false },
     { "energy", OF_FIGURE, 0, "energy_j", LPO_DIFF_NUMBER, false, false },
 };
 
@@ -212,7 +213,8 @@ int lpo_diff_budgets_add(struct lpo_arena *a, const char *what, const char *limi
         return lpo_fail(err, LPO_E_CONFIG, "diff.budgets: there is no class '%.60s'", b.rest);
     if (subjects[b.subject].measure == OF_METRIC && split_metric(a, &b, err) < 0)
         return err->code;
-    if (subjects[b.subject].measure == OF_ROWS && lpo_pattern_create(b.rest, &p, err) < 0)
+    if ((subjects[b.subject].measure == OF_ROWS || subjects[b.subject].measure == OF_FIGURE) &&
+        subjects[b.subject].rest && lpo_pattern_create(b.rest, &p, err) < 0)
         return lpo_ctx(err, "diff.budgets: '%s'", b.what);
     if (parse_limit(&subjects[b.subject], limit, &b, err) < 0)
         return err->code;
@@ -260,7 +262,9 @@ static double grown(double from, double to)
 static void take(struct lpo_diff_check *c, const char *name, double a, double b, bool real)
 {
     const struct lpo_diff_budget *x = c->budget;
-    bool falls = x->falls;
+    /* a pattern may match figures of both directions */
+    bool falls = x->falls || (subjects[x->subject].measure == OF_FIGURE &&
+                              subjects[x->subject].rest && lpo_diff_more_is_better(name));
     double worse = grown(a, b);
     enum lpo_diff_state state = LPO_DIFF_PASSED;
 
@@ -374,13 +378,16 @@ static void check_class(const struct lpo_diff *d, struct lpo_diff_check *c)
 static void check_figure(const struct lpo_diff *d, struct lpo_diff_check *c)
 {
     const struct subject *s = &subjects[c->budget->subject];
+    LPO_AUTO(lpo_pattern) p = NULL;
 
+    if (lpo_pattern_create(s->rest ? c->budget->rest : s->figure, &p, NULL) < 0)
+        return; /* it was tried when the budget was read */
     for (size_t i = 0; i < d->figures.len; i++) {
         const struct lpo_diff_figure_row *f = &d->figures.at[i];
         double scale = s->unit == LPO_DIFF_MS ? 1e6 : 1; /* limits of times are in ns */
 
-        if (strcmp(f->key, s->figure) == 0 && !isnan(f->value[LPO_DIFF_B]))
-            take(c, c->budget->what,
+        if (lpo_pattern_matches(p, f->key, strlen(f->key)) && !isnan(f->value[LPO_DIFF_B]))
+            take(c, s->rest ? f->key : c->budget->what,
                  isnan(f->value[LPO_DIFF_A]) ? f->value[LPO_DIFF_B] * scale
                                              : f->value[LPO_DIFF_A] * scale,
                  f->value[LPO_DIFF_B] * scale, f->verdict.significant);

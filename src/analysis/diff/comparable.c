@@ -39,14 +39,6 @@ static bool among(const char *key, const char *const *keys, size_t count)
 
 #define AMONG(key, keys) among(key, keys, sizeof keys / sizeof *(keys))
 
-static const char *fact(const struct lpo_diff_digest *g, const char *key)
-{
-    for (size_t i = 0; i < g->facts.len; i++)
-        if (strcmp(g->facts.at[i].key, key) == 0)
-            return g->facts.at[i].value;
-    return NULL;
-}
-
 static const char unrecorded[] = "not recorded";
 
 static void add(struct lpo_diff *d, const char *key, const char *a, const char *b, bool fatal)
@@ -389,14 +381,17 @@ void lpo_diff_compare_facts(struct lpo_diff *d)
         compare_run(d, a, b);
         compare_traces(d, a, b);
     }
-    if (!a->launches && !d->side[LPO_DIFF_B].at[0]->launches && d->by_host)
+    if (!a->launches && !d->side[LPO_DIFF_B].at[0]->launches && d->by_host &&
+        a->items[LPO_DIFF_OPERATORS].len + a->items[LPO_DIFF_REGIONS].len > 1)
         add(d, "no_gpu", "no kernels", "no kernels", false);
     compare_loads(d);
     compare_programs(d);
-    if (fact(a, "gpu") == NULL && fact(d->side[LPO_DIFF_B].at[0], "gpu") != NULL)
-        add(d, "gpu", unrecorded, fact(d->side[LPO_DIFF_B].at[0], "gpu"), false);
-    else if (fact(a, "gpu") != NULL && fact(d->side[LPO_DIFF_B].at[0], "gpu") == NULL)
-        add(d, "gpu", fact(a, "gpu"), unrecorded, false);
+    if (lpo_diff_digest_fact(a, "gpu") == NULL &&
+        lpo_diff_digest_fact(d->side[LPO_DIFF_B].at[0], "gpu") != NULL)
+        add(d, "gpu", unrecorded, lpo_diff_digest_fact(d->side[LPO_DIFF_B].at[0], "gpu"), false);
+    else if (lpo_diff_digest_fact(a, "gpu") != NULL &&
+             lpo_diff_digest_fact(d->side[LPO_DIFF_B].at[0], "gpu") == NULL)
+        add(d, "gpu", lpo_diff_digest_fact(a, "gpu"), unrecorded, false);
     if (d->differences.len)
         qsort(d->differences.at, d->differences.len, sizeof *d->differences.at, fatal_first);
 }

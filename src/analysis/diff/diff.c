@@ -35,16 +35,22 @@ static void gather_values(const struct lpo_diff_runs *runs, const char *key, boo
         }
 }
 
-static bool more_is_better(const char *key)
+bool lpo_diff_more_is_better(const char *key)
 {
-    return lpo_str_ends(key, "_per_s"); /* tokens, requests */
+    static const char *const words[] = { "_per_s",  "throughput", "per_second",
+                                         "goodput", "completed",  "mfu" };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(key, words[i]))
+            return true;
+    return false;
 }
 
 static void compare_figure(struct lpo_diff *d, const char *key)
 {
     /* a figure has its own spread alone; one value a side is held to 2 % */
     static const struct lpo_diff_prior prior = { 0.02 * 0.02, 10 };
-    struct lpo_diff_figure_row row = { .key = key, .more_is_better = more_is_better(key) };
+    struct lpo_diff_figure_row row = { .key = key, .more_is_better = lpo_diff_more_is_better(key) };
     struct lpo_diff_evidence e = { 0 };
     double *values[LPO_DIFF_SIDES] = { NULL, NULL };
     size_t n[LPO_DIFF_SIDES];

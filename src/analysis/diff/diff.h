@@ -179,6 +179,9 @@ struct lpo_diff_difference {
     bool work;  /* the machine or the work is another: said first */
 };
 
+/* Tokens, requests, bytes per second and the like. */
+bool lpo_diff_more_is_better(const char *key);
+
 struct lpo_diff_figure_row {
     const char *key;
     double value[LPO_DIFF_SIDES]; /* medians; NAN: not known */

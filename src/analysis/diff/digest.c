@@ -14,6 +14,7 @@
 #include "region/fold.h"
 #include "region/scope.h"
 #include "region/tree.h"
+#include "rundir/history/numbers.h"
 #include "rundir/rundir.h"
 #include "trace/metric_rules.h"
 #include "trace/trace.h"
@@ -401,6 +402,35 @@ struct lpo_diff_digest *lpo_diff_digest_create(struct lpo_analysis_run *run, con
     digest_trace(&b);
     lpo_diff_digest_facts(&b);
     return out;
+}
+
+struct lpo_diff_digest *lpo_diff_digest_of_numbers(const struct lpo_history_numbers *n,
+                                                   const char *label)
+{
+    struct lpo_diff_digest *d = lpo_xcalloc(1, sizeof *d);
+
+    d->arena = lpo_arena_create();
+    d->label = lpo_arena_strdup(d->arena, label);
+    d->step = UINT32_MAX;
+    for (size_t i = 0; i < n->all.len; i++) {
+        struct lpo_diff_figure f = { .key = lpo_arena_strdup(d->arena, n->all.at[i].name) };
+
+        for (size_t k = 0; k < n->all.at[i].values.len; k++)
+            lpo_vec_push(&f.values, n->all.at[i].values.at[k]);
+        lpo_vec_push(&d->figures, f);
+    }
+    if (*n->revision)
+        lpo_vec_push(&d->facts,
+                     (struct lpo_diff_fact){ "commit", lpo_arena_strdup(d->arena, n->revision) });
+    return d;
+}
+
+const char *lpo_diff_digest_fact(const struct lpo_diff_digest *d, const char *key)
+{
+    for (size_t i = 0; i < d->facts.len; i++)
+        if (strcmp(d->facts.at[i].key, key) == 0)
+            return d->facts.at[i].value;
+    return NULL;
 }
 
 void lpo_diff_digest_destroy(struct lpo_diff_digest *d)

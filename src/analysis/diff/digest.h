@@ -20,6 +20,7 @@
 struct lpo_analysis_run;
 struct lpo_arena;
 struct lpo_diff_digest;
+struct lpo_history_numbers;
 
 /* The parts of a wall time: they add up to the span of a device. */
 enum {
@@ -194,5 +195,10 @@ struct lpo_diff_digest {
 
 /* NULL where the run has no trace. Copies what it keeps. */
 struct lpo_diff_digest *lpo_diff_digest_create(struct lpo_analysis_run *run, const char *label);
+/* Of numbers that another program measured: figures alone. */
+struct lpo_diff_digest *lpo_diff_digest_of_numbers(const struct lpo_history_numbers *n,
+                                                   const char *label);
 void lpo_diff_digest_destroy(struct lpo_diff_digest *d); /* NULL is fine */
+/* Of the facts; NULL: not known. */
+const char *lpo_diff_digest_fact(const struct lpo_diff_digest *d, const char *key);
 LPO_AUTO_DEFINE(lpo_diff_digest);

@@ -151,6 +151,7 @@ static void run_facts(struct lpo_diff_builder *b)
         return;
     if (model && strcmp(model, "none") != 0)
         add(b, "model", model);
+    add(b, "commit", lpo_json_text(lpo_json_at(d->env, "git.commit"), NULL));
     add(b, "driver", lpo_json_text(lpo_json_at(d->env, "gpus.driver"), NULL));
     gpu = gpu ? gpu->first : NULL;
     if (lpo_json_int(lpo_json_get(gpu, "power_limit_mw"), 0) > 0)

@@ -2,11 +2,13 @@
 #include "analysis/diff/trend.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/diff/digest.h"
 #include "analysis/diff/significance.h"
+#include "util/json_write.h"
 #include "util/pattern.h"
 #include "util/str.h"
 
@@ -15,9 +17,9 @@
 #define LEVEL_PLATEAU 0.004 /* the same of a stretch that goes back to the level around it */
 #define LEAST         0.005 /* of the level before */
 #define LEAST_NOISE   0.002 /* see lpo_diff_prior_of() */
-#define GATE          1.8 /* of what independent values have by chance */
+#define GATE          1.8   /* of what independent values have by chance */
 #define UPPER         2.5
-#define SPIKE         3.5   /* standard deviations from its neighbours */
+#define SPIKE         3.5 /* standard deviations from its neighbours */
 
 enum { FEWEST = 3, RECENT = 8, NEIGHBOURS = 7, LONGEST_SEARCH = 2000 };
 
@@ -155,8 +157,7 @@ static double distance(const struct search *s, struct stretch part, struct stret
     size_t n = x.to - x.from, rest = part.to - part.from - n;
 
     *shift = inside / (double)n - (all - inside) / (double)rest;
-    return fabs(*shift) /
-           (s->noise.deviation * sqrt(s->variance[n] + s->variance[rest]));
+    return fabs(*shift) / (s->noise.deviation * sqrt(s->variance[n] + s->variance[rest]));
 }
 
 /* How many independent looks a search is worth: values that are alike give fewer. */
@@ -267,7 +268,8 @@ static void move_cuts(const struct search *s, size_t count, bool *starts)
     }
 }
 
-/* A cut was the best one of a longer part: between the levels that it has now it must still count. */
+/* A cut was the best one of a longer part: between the levels that it has now it must still count.
+ */
 static void drop_weak_cuts(const struct search *s, size_t count, bool *starts)
 {
     bool again = true;
@@ -320,6 +322,36 @@ struct lpo_diff_noise lpo_diff_change_points(const double *values, size_t count,
     return s.noise;
 }
 
+/* --- figures -------------------------------------------------------------------------------- */
+
+static const char *const row_kinds[LPO_DIFF_TABLES] = { "kernel:", "region:", "operator:" };
+
+bool lpo_diff_figure_is_row(const char *what)
+{
+    for (int t = 0; t < LPO_DIFF_TABLES; t++)
+        if (lpo_str_starts(what, row_kinds[t]))
+            return true;
+    return false;
+}
+
+static const struct lpo_diff_series *steps_of(const struct lpo_diff_digest *d)
+{
+    for (size_t i = 0; i < d->series.len; i++)
+        if (d->series.at[i].kind == LPO_DIFF_STEP)
+            return &d->series.at[i];
+    return NULL;
+}
+
+static double wall_of(const struct lpo_diff_digest *d)
+{
+    const struct lpo_diff_series *s = steps_of(d);
+
+    if (s && d->window_ns)
+        return (double)d->window_ns / (double)s->count;
+    return d->devices.len ? (double)d->devices.at[0].span_ns / (d->steps ? (double)d->steps : 1)
+                          : NAN;
+}
+
 static double row_of(const struct lpo_diff_digest *d, enum lpo_diff_table table, const char *name,
                      double length)
 {
@@ -337,29 +369,72 @@ static double row_of(const struct lpo_diff_digest *d, enum lpo_diff_table table,
     return NAN;
 }
 
-double lpo_diff_figure_of(const struct lpo_diff_digest *d, const char *what)
+typedef void figure_fn(void *ctx, const char *key, double value);
+
+/* In the order in which they are shown. */
+static void each_figure(const struct lpo_diff_digest *d, figure_fn *fn, void *ctx)
 {
-    static const char *const tables[LPO_DIFF_TABLES] = { "kernel:", "region:", "operator:" };
     double length = d->steps ? (double)d->steps : 1;
 
-    if (strcmp(what, "wall") == 0)
-        return d->devices.len ? (double)d->devices.at[0].span_ns / length : NAN;
-    if (strcmp(what, "gpu") == 0)
-        return d->launches ? (double)d->gpu_ns / length : NAN;
-    for (int t = 0; t < LPO_DIFF_TABLES; t++)
-        if (lpo_str_starts(what, tables[t]))
-            return row_of(d, (enum lpo_diff_table)t, what + strlen(tables[t]), length);
+    if (!isnan(wall_of(d)))
+        fn(ctx, "wall", wall_of(d));
+    if (d->launches)
+        fn(ctx, "gpu", (double)d->gpu_ns / length);
     for (size_t i = 0; i < d->figures.len; i++) {
         const struct lpo_diff_figure *f = &d->figures.at[i];
-        double *values, out;
+        double *values = lpo_xcalloc(f->values.len + 1, sizeof *values);
 
-        if (strcmp(f->key, what) != 0 || !f->values.len)
-            continue;
-        values = lpo_xcalloc(f->values.len, sizeof *values);
-        memcpy(values, f->values.at, f->values.len * sizeof *values);
-        out = lpo_diff_median(values, f->values.len);
+        if (f->values.len)
+            memcpy(values, f->values.at, f->values.len * sizeof *values);
+        if (f->values.len)
+            fn(ctx, f->key, lpo_diff_median(values, f->values.len));
         free(values);
-        return out;
     }
-    return NAN;
+    for (size_t i = 0; d->devices.len && i < LPO_DIFF_PARTS; i++)
+        if (d->devices.at[0].parts[i]) {
+            char key[80];
+
+            snprintf(key, sizeof key, "part:%s", lpo_diff_part_name(i));
+            fn(ctx, key, (double)d->devices.at[0].parts[i] / length);
+        }
+}
+
+struct wanted {
+    const char *what;
+    double value;
+};
+
+static void take_wanted(void *ctx, const char *key, double value)
+{
+    struct wanted *w = ctx;
+
+    if (strcmp(key, w->what) == 0)
+        w->value = value;
+}
+
+double lpo_diff_figure_of(const struct lpo_diff_digest *d, const char *what)
+{
+    struct wanted w = { what, NAN };
+
+    for (int t = 0; t < LPO_DIFF_TABLES; t++)
+        if (lpo_str_starts(what, row_kinds[t]))
+            return row_of(d, (enum lpo_diff_table)t, what + strlen(row_kinds[t]),
+                          d->steps ? (double)d->steps : 1);
+    each_figure(d, take_wanted, &w);
+    return w.value;
+}
+
+static void write_figure(void *ctx, const char *key, double value)
+{
+    if (isfinite(value))
+        lpo_jw_real(ctx, key, value);
+}
+
+void lpo_diff_figures_write(const struct lpo_diff_digest *d, struct lpo_str *out)
+{
+    struct lpo_json_writer w = lpo_json_writer(out, 0);
+
+    lpo_jw_object(&w, NULL);
+    each_figure(d, write_figure, &w);
+    lpo_jw_end(&w);
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 struct lpo_diff_digest;
+struct lpo_str;
 
 /* Of logarithms: the standard deviation of a value, and how alike two neighbours are (0 … 1). */
 struct lpo_diff_noise {
@@ -21,7 +22,13 @@ struct lpo_diff_noise {
 /* starts[i]: a new level begins with value i. Values must be above 0. */
 struct lpo_diff_noise lpo_diff_change_points(const double *values, size_t count, bool *starts);
 
-/* A figure of a run: "wall" and "gpu" (ns of a step), "kernel:NAME", "region:PATH", "operator:NAME"
- * (ns of a step, the first row that matches), or a key of its figures ("tokens_per_s"). NAN: the
- * run does not have it. */
+/* A figure of a run: "wall" and "gpu" (ns of a unit), "part:NAME" (the same of a part of the wall
+ * time), a key of its figures ("tokens_per_s"), "kernel:NAME", "region:PATH", "operator:NAME" (ns
+ * of a unit, the first row that matches). NAN: the run does not have it. */
 double lpo_diff_figure_of(const struct lpo_diff_digest *d, const char *what);
+
+/* Is it found in the rows of a digest, and not among its figures? */
+bool lpo_diff_figure_is_row(const char *what);
+
+/* Every figure of a run that is no row: an object of numbers, for a history. */
+void lpo_diff_figures_write(const struct lpo_diff_digest *d, struct lpo_str *out);

@@ -9,6 +9,7 @@
 #include "analysis/diff/trend.h"
 #include "report/doc/doc.h"
 #include "util/arena.h"
+#include "util/json.h"
 #include "util/map.h"
 #include "util/str.h"
 #include "util/units.h"
@@ -41,6 +42,131 @@ static struct lpo_doc *create(const char *title)
     return lpo_doc_create_data(LPO_HISTORY_SCHEMA, "history", title);
 }
 
+/* --- one figure ----------------------------------------------------------------------------- */
+
+double lpo_report_history_figure(const struct lpo_report_history_run *x, const char *key)
+{
+    return x->figures ? lpo_json_real(lpo_json_get(x->figures, key), NAN) : NAN;
+}
+
+/* A level: runs between two change points. */
+struct level {
+    size_t from, to;
+    double mean;
+};
+
+/* The runs that have a figure. */
+struct line {
+    const char *what;
+    lpo_report_history_runs runs;
+    struct level *levels;
+    size_t nlevels;
+    struct lpo_diff_noise noise;
+};
+
+static struct line line_of(const lpo_report_history_runs *all, const char *what, bool asked)
+{
+    struct line l = { .what = what };
+    double *values = lpo_xcalloc(all->len + 1, sizeof *values);
+    bool *starts = lpo_xcalloc(all->len + 1, sizeof *starts);
+
+    for (size_t i = 0; i < all->len; i++) {
+        struct lpo_report_history_run x = all->at[i];
+
+        if (!asked)
+            x.value = lpo_report_history_figure(&x, what);
+        if (x.value > 0)
+            lpo_vec_push(&l.runs, x);
+    }
+    l.levels = lpo_xcalloc(l.runs.len + 1, sizeof *l.levels);
+    for (size_t i = 0; i < l.runs.len; i++)
+        values[i] = l.runs.at[i].value;
+    l.noise = lpo_diff_change_points(values, l.runs.len, starts);
+    for (size_t i = 0; i < l.runs.len; i++) {
+        if (i == 0 || starts[i])
+            l.levels[l.nlevels++] = (struct level){ i, i, 0 };
+        l.levels[l.nlevels - 1].to = i + 1;
+        l.levels[l.nlevels - 1].mean += values[i];
+    }
+    for (size_t i = 0; i < l.nlevels; i++)
+        l.levels[i].mean /= (double)(l.levels[i].to - l.levels[i].from);
+    free(values);
+    free(starts);
+    return l;
+}
+
+static void free_line(struct line *l)
+{
+    lpo_vec_free(&l->runs);
+    free(l->levels);
+}
+
+static double level_change(const struct line *l, size_t i)
+{
+    return l->levels[i].mean / l->levels[i - 1].mean - 1;
+}
+
+static bool is_time(const char *what)
+{
+    return strcmp(what, "wall") == 0 || strcmp(what, "gpu") == 0 || lpo_str_starts(what, "part:") ||
+           lpo_diff_figure_is_row(what);
+}
+
+static void add_value(struct lpo_str *s, const char *what, double value)
+{
+    if (is_time(what))
+        lpo_units_add_duration(s, (int64_t)llround(value));
+    else
+        lpo_str_addf(s, "%.6g", value);
+}
+
+static void row_value(struct lpo_table *t, const char *what, double value)
+{
+    LPO_STR s = { 0 };
+
+    if (isnan(value)) {
+        lpo_doc_row_unknown(t);
+        return;
+    }
+    add_value(&s, what, value);
+    lpo_doc_row_text(t, s.at);
+}
+
+/* The values as a line of bars, from the least to the most; of many, means of several. */
+static const char *spark(struct lpo_arena *a, const lpo_report_history_runs *runs)
+{
+    enum { WIDTH = 32 };
+    static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+    size_t n = runs->len < WIDTH ? runs->len : WIDTH;
+    double means[WIDTH], least = INFINITY, most = 0;
+    LPO_STR s = { 0 };
+
+    for (size_t i = 0; i < n; i++) {
+        size_t from = i * runs->len / n, to = (i + 1) * runs->len / n;
+
+        means[i] = 0;
+        for (size_t k = from; k < to; k++)
+            means[i] += runs->at[k].value / (double)(to - from);
+        least = fmin(least, means[i]);
+        most = fmax(most, means[i]);
+    }
+    for (size_t i = 0; i < n; i++)
+        lpo_str_add(&s, bars[most > least ? (int)(7.99 * (means[i] - least) / (most - least)) : 3]);
+    return lpo_arena_strdup(a, lpo_str_text(&s));
+}
+
+/* A commit as people write it. */
+static const char *short_revision(struct lpo_arena *a, const struct lpo_report_history_run *x)
+{
+    return strlen(x->revision) >= 40 ? lpo_arena_strndup(a, x->revision, 10) : x->revision;
+}
+
+static const char *run_words(struct lpo_arena *a, const struct lpo_report_history_run *x)
+{
+    return lpo_arena_printf(a, "run %lld (%s%s%s)", (long long)x->id, x->label,
+                            *x->revision ? ", " : "", short_revision(a, x));
+}
+
 /* --- list ----------------------------------------------------------------------------------- */
 
 static const struct lpo_column list_columns[] = {
@@ -48,6 +174,7 @@ static const struct lpo_column list_columns[] = {
     { "runs", "Runs", LPO_CELL_COUNT, NULL },
     { "last", "Last added (UTC)", LPO_CELL_TEXT, NULL },
     { "wall_ns", "Last: wall, a step", LPO_CELL_NS, NULL },
+    { "trend", "Wall over the runs", LPO_CELL_TEXT, NULL },
 };
 
 struct lpo_doc *lpo_report_history_list(const lpo_report_history_runs *runs)
@@ -64,17 +191,28 @@ struct lpo_doc *lpo_report_history_list(const lpo_report_history_runs *runs)
     for (size_t i = 0; i < lpo_map_count(seen); i++) {
         const struct lpo_report_history_run *last = &runs->at[lpo_map_value(seen, i)];
         struct lpo_record *r = lpo_doc_put_record(names, NULL);
+        lpo_report_history_runs mine = { 0 };
         size_t n = 0;
 
-        for (size_t k = 0; k < runs->len; k++)
-            n += strcmp(runs->at[k].name, last->name) == 0;
+        for (size_t k = 0; k < runs->len; k++) {
+            struct lpo_report_history_run x = runs->at[k];
+
+            if (strcmp(x.name, last->name) != 0)
+                continue;
+            n++;
+            x.value = lpo_report_history_figure(&x, "wall");
+            if (x.value > 0)
+                lpo_vec_push(&mine, x);
+        }
         lpo_doc_row_text(t, last->name);
         lpo_doc_row_count(t, n);
         row_time(t, last->unix_s);
-        row_ns(t, last->wall_ns);
+        row_ns(t, lpo_report_history_figure(last, "wall"));
+        lpo_doc_row_text(t, spark(doc->arena, &mine));
         lpo_doc_put_text(r, "name", last->name);
         lpo_doc_put_uint(r, "runs", n);
         lpo_doc_put_int(r, "last_unix_s", last->unix_s);
+        lpo_vec_free(&mine);
     }
     return doc;
 }
@@ -85,6 +223,7 @@ static const struct lpo_column show_columns[] = {
     { "id", "Run", LPO_CELL_COUNT, NULL },
     { "name", "Name", LPO_CELL_TEXT, NULL },
     { "added", "Added (UTC)", LPO_CELL_TEXT, NULL },
+    { "revision", "Commit", LPO_CELL_TEXT, NULL },
     { "wall_ns", "Wall, a step", LPO_CELL_NS, NULL },
     { "gpu_ns", "GPU, a step", LPO_CELL_NS, NULL },
     { "tokens_per_s", "Tokens/s", LPO_CELL_MEASURE, "" },
@@ -98,13 +237,92 @@ static void put_run(struct lpo_record *list, const struct lpo_report_history_run
     lpo_doc_put_int(r, "id", x->id);
     lpo_doc_put_text(r, "name", x->name);
     lpo_doc_put_text(r, "label", x->label);
+    lpo_doc_put_text(r, "revision", *x->revision ? x->revision : NULL);
     lpo_doc_put_int(r, "unix_s", x->unix_s);
-    lpo_doc_put_real(r, "wall_ns", x->wall_ns);
-    lpo_doc_put_real(r, "gpu_ns", x->gpu_ns);
-    lpo_doc_put_real(r, "tokens_per_s", x->tokens_per_s);
+    lpo_doc_put_real(r, "wall_ns", lpo_report_history_figure(x, "wall"));
+    lpo_doc_put_real(r, "gpu_ns", lpo_report_history_figure(x, "gpu"));
+    lpo_doc_put_real(r, "tokens_per_s", lpo_report_history_figure(x, "tokens_per_s"));
 }
 
-struct lpo_doc *lpo_report_history_show(const lpo_report_history_runs *runs)
+static const struct lpo_column figure_columns[] = {
+    { "figure", "Figure", LPO_CELL_TEXT, NULL }, { "runs", "Runs", LPO_CELL_COUNT, NULL },
+    { "last", "Last", LPO_CELL_TEXT, NULL },     { "trend", "Over the runs", LPO_CELL_TEXT, NULL },
+    { "noise", "Noise", LPO_CELL_TEXT, NULL },   { "change", "Last change", LPO_CELL_TEXT, NULL },
+};
+
+/* Figures in the order in which the runs have them. */
+static struct lpo_map *keys_of(const lpo_report_history_runs *runs)
+{
+    struct lpo_map *keys = lpo_map_create();
+
+    for (size_t i = 0; i < runs->len; i++)
+        for (const struct lpo_json *v = runs->at[i].figures ? runs->at[i].figures->first : NULL; v;
+             v = v->next)
+            lpo_map_put(keys, v->key, v->key_len, NULL);
+    return keys;
+}
+
+static void put_changes(struct lpo_record *to, const struct line *l)
+{
+    struct lpo_record *list = lpo_doc_put_list(to, "changes");
+
+    for (size_t i = 1; i < l->nlevels; i++) {
+        const struct lpo_report_history_run *x = &l->runs.at[l->levels[i].from];
+        struct lpo_record *r = lpo_doc_put_record(list, NULL);
+
+        lpo_doc_put_int(r, "id", x->id);
+        lpo_doc_put_text(r, "label", x->label);
+        lpo_doc_put_text(r, "revision", *x->revision ? x->revision : NULL);
+        lpo_doc_put_real(r, "before", l->levels[i - 1].mean);
+        lpo_doc_put_real(r, "after", l->levels[i].mean);
+        lpo_doc_put_real(r, "change", level_change(l, i));
+    }
+}
+
+static void figure_row(struct lpo_doc *doc, struct lpo_table *t, struct lpo_record *list,
+                       const struct line *l)
+{
+    struct lpo_record *r = lpo_doc_put_record(list, NULL);
+    double last = l->runs.at[l->runs.len - 1].value;
+
+    lpo_doc_row_text(t, l->what);
+    lpo_doc_row_count(t, l->runs.len);
+    row_value(t, l->what, last);
+    lpo_doc_row_text(t, spark(doc->arena, &l->runs));
+    if (l->runs.len > 3)
+        lpo_doc_row_textf(t, "%.1f %%", 100 * l->noise.deviation);
+    else
+        lpo_doc_row_text(t, "");
+    if (l->nlevels > 1)
+        lpo_doc_row_textf(t, "%+.1f %% with %s", 100 * level_change(l, l->nlevels - 1),
+                          run_words(doc->arena, &l->runs.at[l->levels[l->nlevels - 1].from]));
+    else
+        lpo_doc_row_text(t, "");
+    lpo_doc_put_text(r, "name", l->what);
+    lpo_doc_put_uint(r, "runs", l->runs.len);
+    lpo_doc_put_real(r, "last", last);
+    lpo_doc_put_real(r, "noise", l->noise.deviation);
+    put_changes(r, l);
+}
+
+static void all_figures(struct lpo_doc *doc, const lpo_report_history_runs *runs)
+{
+    LPO_AUTO(lpo_map) keys = keys_of(runs);
+    struct lpo_record *list = lpo_doc_put_list(doc->data, "figures");
+    struct lpo_table *t;
+
+    lpo_doc_section(doc, "figures", "Figures", 1);
+    t = lpo_doc_table(doc, "figures", "", figure_columns, COUNT(figure_columns));
+    for (size_t i = 0; i < lpo_map_count(keys); i++) {
+        struct line l = line_of(runs, lpo_map_key(keys, i, NULL), false);
+
+        if (l.runs.len)
+            figure_row(doc, t, list, &l);
+        free_line(&l);
+    }
+}
+
+struct lpo_doc *lpo_report_history_show(const lpo_report_history_runs *runs, const char *name)
 {
     struct lpo_doc *doc = create("History");
     struct lpo_record *list = lpo_doc_put_list(doc->data, "runs");
@@ -114,141 +332,134 @@ struct lpo_doc *lpo_report_history_show(const lpo_report_history_runs *runs)
     t = lpo_doc_table(doc, "runs", "", show_columns, COUNT(show_columns));
     for (size_t i = 0; i < runs->len; i++) {
         const struct lpo_report_history_run *x = &runs->at[i];
+        double tokens = lpo_report_history_figure(x, "tokens_per_s");
 
         lpo_doc_row_count(t, (uint64_t)x->id);
         lpo_doc_row_text(t, x->name);
         row_time(t, x->unix_s);
-        row_ns(t, x->wall_ns);
-        row_ns(t, x->gpu_ns);
-        lpo_doc_row_measure(t, isnan(x->tokens_per_s) ? lpo_measure_unknown()
-                                                      : lpo_measure_measured(x->tokens_per_s));
+        lpo_doc_row_text(t, *x->revision ? short_revision(doc->arena, x) : NULL);
+        row_ns(t, lpo_report_history_figure(x, "wall"));
+        row_ns(t, lpo_report_history_figure(x, "gpu"));
+        lpo_doc_row_measure(t,
+                            isnan(tokens) ? lpo_measure_unknown() : lpo_measure_measured(tokens));
         lpo_doc_row_text(t, x->label);
         put_run(list, x);
     }
+    if (name)
+        all_figures(doc, runs);
     return doc;
 }
 
 /* --- trend ---------------------------------------------------------------------------------- */
 
-static bool is_time(const char *what)
-{
-    return strcmp(what, "wall") == 0 || strcmp(what, "gpu") == 0 || strchr(what, ':') != NULL;
-}
-
-static void add_value(struct lpo_str *s, const char *what, double value)
-{
-    if (is_time(what))
-        lpo_units_add_duration(s, (int64_t)llround(value));
-    else
-        lpo_str_addf(s, "%.6g", value);
-}
-
-/* A level: runs between two change points. */
-struct level {
-    size_t from, to;
-    double mean;
-};
-
-static void draw(struct lpo_doc *doc, const lpo_report_history_runs *runs, const char *what,
-                 const struct level *levels, size_t nlevels)
+static void draw(struct lpo_doc *doc, const struct line *l)
 {
     struct lpo_figure *f = lpo_doc_figure(
-        doc, "trend", lpo_arena_printf(doc->arena, "%s over the runs", what), LPO_FIG_LINES);
+        doc, "trend", lpo_arena_printf(doc->arena, "%s over the runs", l->what), LPO_FIG_LINES);
 
     f->x_title = "run";
-    f->y_title = is_time(what) ? "ns" : "";
-    for (size_t i = 0; i < runs->len; i++)
-        lpo_doc_figure_point(f, "value", runs->at[i].label, (double)(i + 1), runs->at[i].value);
-    for (size_t i = 0; i < nlevels; i++) {
-        lpo_doc_figure_point(f, "level", "", (double)(levels[i].from + 1), levels[i].mean);
-        lpo_doc_figure_point(f, "level", "", (double)levels[i].to, levels[i].mean);
+    f->y_title = is_time(l->what) ? "ns" : "";
+    for (size_t i = 0; i < l->runs.len; i++)
+        lpo_doc_figure_point(f, "value", run_words(doc->arena, &l->runs.at[i]), (double)(i + 1),
+                             l->runs.at[i].value);
+    for (size_t i = 0; i < l->nlevels; i++) {
+        const struct level *v = &l->levels[i];
+
+        lpo_doc_figure_point(f, "level", "", (double)(v->from + 1), v->mean);
+        lpo_doc_figure_point(f, "level", "", (double)v->to, v->mean);
         if (i)
             lpo_doc_figure_point(f, "change",
-                                 lpo_arena_printf(doc->arena, "%+.1f %%",
-                                                  100 * (levels[i].mean / levels[i - 1].mean - 1)),
-                                 (double)(levels[i].from + 1), levels[i].mean);
+                                 lpo_arena_printf(doc->arena, "%+.1f %%", 100 * level_change(l, i)),
+                                 (double)(v->from + 1), v->mean);
     }
 }
 
-static void say_levels(struct lpo_doc *doc, const lpo_report_history_runs *runs, const char *what,
-                       const struct level *levels, size_t nlevels)
+static void say_levels(struct lpo_doc *doc, const struct line *l)
 {
-    struct lpo_record *list = lpo_doc_put_list(doc->data, "changes");
+    lpo_doc_paragraph(doc, "%s", spark(doc->arena, &l->runs));
+    if (l->nlevels == 1)
+        lpo_doc_paragraph(doc, "No change beyond chance in %zu runs, which vary by %.1f %%.",
+                          l->runs.len, 100 * l->noise.deviation);
+    for (size_t i = 1; i < l->nlevels; i++) {
+        LPO_STR s = { 0 };
 
-    if (nlevels == 1)
-        lpo_doc_paragraph(doc, "No change beyond chance in %zu runs.", runs->len);
-    for (size_t i = 1; i < nlevels; i++) {
-        const struct lpo_report_history_run *x = &runs->at[levels[i].from];
-        double change = levels[i].mean / levels[i - 1].mean - 1;
+        add_value(&s, l->what, l->levels[i - 1].mean);
+        lpo_str_add(&s, " to ");
+        add_value(&s, l->what, l->levels[i].mean);
+        lpo_doc_paragraph(doc, "- With %s: %s, %+.2f %%.",
+                          run_words(doc->arena, &l->runs.at[l->levels[i].from]), s.at,
+                          100 * level_change(l, i));
+    }
+}
+
+static const struct lpo_column value_columns[] = {
+    { "id", "Run", LPO_CELL_COUNT, NULL },
+    { "added", "Added (UTC)", LPO_CELL_TEXT, NULL },
+    { "revision", "Commit", LPO_CELL_TEXT, NULL },
+    { "value", "Value", LPO_CELL_TEXT, NULL },
+    { "change", "Of its level", LPO_CELL_TEXT, NULL },
+    { "label", "From", LPO_CELL_TEXT, NULL },
+};
+
+static void values(struct lpo_doc *doc, const struct line *l)
+{
+    struct lpo_record *list = lpo_doc_put_list(doc->data, "values");
+    struct lpo_table *t = lpo_doc_table(doc, "values", "", value_columns, COUNT(value_columns));
+    size_t level = 0;
+
+    for (size_t i = 0; i < l->runs.len; i++) {
+        const struct lpo_report_history_run *x = &l->runs.at[i];
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
-        LPO_STR before = { 0 };
-        LPO_STR after = { 0 };
 
-        add_value(&before, what, levels[i - 1].mean);
-        add_value(&after, what, levels[i].mean);
-        lpo_doc_paragraph(doc, "- With run %lld (%s): %s to %s, %+.2f %%.", (long long)x->id,
-                          x->label, before.at, after.at, 100 * change);
+        level += i == l->levels[level].to;
+        lpo_doc_row_count(t, (uint64_t)x->id);
+        row_time(t, x->unix_s);
+        lpo_doc_row_text(t, *x->revision ? short_revision(doc->arena, x) : NULL);
+        row_value(t, l->what, x->value);
+        lpo_doc_row_textf(t, "%+.1f %%%s", 100 * (x->value / l->levels[level].mean - 1),
+                          i && i == l->levels[level].from ? ", new level" : "");
+        lpo_doc_row_text(t, x->label);
         lpo_doc_put_int(r, "id", x->id);
         lpo_doc_put_text(r, "label", x->label);
-        lpo_doc_put_real(r, "before", levels[i - 1].mean);
-        lpo_doc_put_real(r, "after", levels[i].mean);
-        lpo_doc_put_real(r, "change", change);
+        lpo_doc_put_text(r, "revision", *x->revision ? x->revision : NULL);
+        lpo_doc_put_real(r, "value", x->value);
     }
-}
-
-static size_t find_levels(const lpo_report_history_runs *runs, struct level *out)
-{
-    double *values = lpo_xcalloc(runs->len + 1, sizeof *values);
-    bool *starts = lpo_xcalloc(runs->len + 1, sizeof *starts);
-    size_t n = 0;
-
-    for (size_t i = 0; i < runs->len; i++)
-        values[i] = runs->at[i].value;
-    lpo_diff_change_points(values, runs->len, starts);
-    for (size_t i = 0; i < runs->len; i++) {
-        if (i == 0 || starts[i])
-            out[n++] = (struct level){ i, i, 0 };
-        out[n - 1].to = i + 1;
-        out[n - 1].mean += values[i];
-    }
-    for (size_t i = 0; i < n; i++)
-        out[i].mean /= (double)(out[i].to - out[i].from);
-    free(values);
-    free(starts);
-    return n;
 }
 
 struct lpo_doc *lpo_report_history_trend(const lpo_report_history_runs *all, const char *name,
                                          const char *what)
 {
     struct lpo_doc *doc = create("Trend");
-    lpo_report_history_runs runs = { 0 };
-    struct lpo_record *list;
-    struct level *levels;
-    size_t n;
+    struct line l = line_of(all, what, true);
 
-    for (size_t i = 0; i < all->len; i++)
-        if (all->at[i].value > 0)
-            lpo_vec_push(&runs, all->at[i]);
     lpo_doc_put_text(doc->data, "name", name);
     lpo_doc_put_text(doc->data, "what", what);
+    lpo_doc_put_real(doc->data, "noise", l.noise.deviation);
     lpo_doc_section(doc, "trend", lpo_arena_printf(doc->arena, "%s of %s", what, name), 1);
-    if (!runs.len)
-        lpo_doc_paragraph(doc, "No run of '%s' has '%s'.", name, what);
-    levels = lpo_xcalloc(runs.len + 1, sizeof *levels);
-    n = find_levels(&runs, levels);
-    say_levels(doc, &runs, what, levels, n);
-    if (runs.len)
-        draw(doc, &runs, what, levels, n);
-    list = lpo_doc_put_list(doc->data, "values");
-    for (size_t i = 0; i < runs.len; i++) {
-        struct lpo_record *r = lpo_doc_put_record(list, NULL);
+    say_levels(doc, &l);
+    put_changes(doc->data, &l);
+    draw(doc, &l);
+    values(doc, &l);
+    free_line(&l);
+    return doc;
+}
 
-        lpo_doc_put_int(r, "id", runs.at[i].id);
-        lpo_doc_put_text(r, "label", runs.at[i].label);
-        lpo_doc_put_real(r, "value", runs.at[i].value);
+struct lpo_doc *lpo_report_history_page(const lpo_report_history_runs *runs, const char *name)
+{
+    struct lpo_doc *doc = create(name);
+    LPO_AUTO(lpo_map) keys = keys_of(runs);
+
+    all_figures(doc, runs);
+    for (size_t i = 0; i < lpo_map_count(keys); i++) {
+        struct line l = line_of(runs, lpo_map_key(keys, i, NULL), false);
+
+        if (l.runs.len) {
+            lpo_doc_section(doc, lpo_arena_printf(doc->arena, "figure-%zu", i),
+                            lpo_arena_strdup(doc->arena, l.what), 1);
+            say_levels(doc, &l);
+            draw(doc, &l);
+        }
+        free_line(&l);
     }
-    free(levels);
-    lpo_vec_free(&runs);
     return doc;
 }

@@ -150,6 +150,8 @@ static void wall(struct lpo_doc *doc, const struct lpo_diff *d)
     const struct lpo_diff_device *a = w->device[LPO_DIFF_A], *b = w->device[LPO_DIFF_B];
     struct lpo_table *t;
 
+    if (!w->known && w->unit_ns[LPO_DIFF_A] == 0)
+        return; /* memory or numbers alone */
     if (!w->known) {
         lpo_doc_note(doc, LPO_NOTE_INFO,
                      "no wall time: the traces do not say when each operation ran");

@@ -23,6 +23,7 @@ static const struct {
     { "ranges", "the programs' ranges differ: %s in A, %s in B" },
     { "coverage", "one side was recorded in part: %s in A, %s in B" },
     { "graphs", "CUDA graphs were recorded differently: %s in A, %s in B" },
+    { "commit", "the commit differs: %s in A, %s in B" },
     { "driver", "the driver differs: %s in A, %s in B" },
     { "power_limit_mw", "the power limit differs: %s mW in A, %s mW in B" },
     { "max_sm_clock_mhz", "the highest clock differs: %s MHz in A, %s MHz in B" },
@@ -305,6 +306,28 @@ static bool add_memory(struct lpo_str *s, const struct lpo_diff *d)
     return true;
 }
 
+/* Numbers alone: the one that changed most, beyond chance where any did. */
+static void add_figures(struct lpo_str *s, const struct lpo_diff *d)
+{
+    const struct lpo_diff_figure_row *most = NULL;
+    double largest = -1;
+
+    for (size_t i = 0; i < d->figures.len; i++) {
+        const struct lpo_diff_figure_row *f = &d->figures.at[i];
+        double by = f->value[0] > 0 && f->value[1] > 0 ? fabs(log(f->value[1] / f->value[0])) : -1;
+
+        if (by > largest && (!most || f->verdict.significant >= most->verdict.significant)) {
+            most = f;
+            largest = by;
+        }
+    }
+    lpo_str_addf(s, "%zu figures, no times of GPUs.", d->figures.len);
+    if (most && largest > 0)
+        lpo_str_addf(s, " Most changed: %s, %.6g in A, %.6g in B: %s%+.1f %%.", most->key,
+                     most->value[0], most->value[1], most->verdict.significant ? "" : "~",
+                     100 * (most->value[1] / most->value[0] - 1));
+}
+
 /* The largest cause in the direction of the change. */
 static const struct lpo_diff_cause *main_cause(const struct lpo_diff *d)
 {
@@ -363,6 +386,10 @@ const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff 
     add_differences(&s, a, d, "Not the same work or machine: ", false);
     if (w->unit_ns[LPO_DIFF_A] == 0 && w->unit_ns[LPO_DIFF_B] == 0 && add_memory(&s, d))
         return lpo_arena_strdup(a, s.at);
+    if (w->unit_ns[LPO_DIFF_A] == 0 && w->unit_ns[LPO_DIFF_B] == 0 && d->figures.len) {
+        add_figures(&s, d);
+        return lpo_arena_strdup(a, s.at);
+    }
     lpo_str_addf(&s, "%c%s: ",
                  subject[0] == 'w'   ? 'W'
                  : subject[0] == 'h' ? 'H'

@@ -112,7 +112,9 @@ int lpo_history_folder_add(const char *dir, const struct lpo_history_entry *e, i
         lpo_jw_text(&w, "name", e->name);
         lpo_jw_text(&w, "label", e->label);
         lpo_jw_int(&w, "unix_s", e->unix_s);
-        lpo_jw_textn(&w, "digest", e->text, e->len);
+        lpo_jw_text(&w, "revision", e->revision);
+        lpo_jw_text(&w, "figures", e->figures);
+        lpo_jw_textn(&w, "digest", e->text, e->len); /* last: what is before it is read alone */
         lpo_jw_end(&w);
         file = lpo_path_join(a, dir, lpo_arena_printf(a, ".add-%d", (int)getpid()));
         rc = lpo_file_write(file, lpo_str_text(&text), text.len, err);
@@ -122,28 +124,59 @@ int lpo_history_folder_add(const char *dir, const struct lpo_history_entry *e, i
     lpo_vec_free(&all);
     return rc;
 }
-static int read_one(const char *dir, const struct found *f, lpo_history_fn *each, void *ctx,
-                    struct lpo_err *err)
+
+/* What stands before the long text, as an object of its own; "": nothing of that kind. */
+static int read_head(const char *path, struct lpo_str *out, struct lpo_err *err)
+{
+    enum { HEAD = 1 << 16 };
+    FILE *f = fopen(path, "rbe");
+    char *head, *at;
+
+    if (!f)
+        return lpo_fail_errno(err, "cannot read '%s'", path);
+    head = lpo_xcalloc(HEAD + 1, 1);
+    if (fread(head, 1, HEAD, f) == 0)
+        head[0] = '\0';
+    fclose(f);
+    at = strstr(head, "\"figures\":") ? strstr(head, "\"digest\":") : NULL;
+    while (at && at > head && *at != ',')
+        at--;
+    if (at && at > head) {
+        lpo_str_addn(out, head, (size_t)(at - head));
+        lpo_str_addc(out, '}');
+    }
+    free(head);
+    return 0;
+}
+
+static int read_one(const char *dir, const struct found *f, bool brief, lpo_history_fn *each,
+                    void *ctx, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     LPO_AUTO(lpo_file_text) text = NULL;
+    LPO_STR head = { 0 };
+    const char *path = lpo_path_join(a, dir, f->file);
     const struct lpo_json *root = NULL, *digest;
     struct lpo_history_entry e = { .id = f->id, .name = f->name };
 
-    if (lpo_file_text_read_limit(lpo_path_join(a, dir, f->file), LPO_HISTORY_TEXT * 2, &text, err) <
-            0 ||
-        lpo_json_parse(a, text->at, text->len, &root, err) < 0)
+    if (brief && read_head(path, &head, err) < 0)
+        return lpo_ctx(err, "history '%s'", dir);
+    if (head.len ? lpo_json_parse(a, head.at, head.len, &root, err) < 0
+                 : lpo_file_text_read_limit(path, LPO_HISTORY_TEXT * 2, &text, err) < 0 ||
+                       lpo_json_parse(a, text->at, text->len, &root, err) < 0)
         return lpo_ctx(err, "history '%s', '%s'", dir, f->file);
     digest = lpo_json_get(root, "digest");
     e.label = lpo_json_text(lpo_json_get(root, "label"), "");
     e.unix_s = lpo_json_int(lpo_json_get(root, "unix_s"), 0);
+    e.revision = lpo_json_text(lpo_json_get(root, "revision"), "");
+    e.figures = lpo_json_text(lpo_json_get(root, "figures"), "");
     e.text = lpo_json_text(digest, "");
     e.len = digest && digest->kind == LPO_JSON_STRING ? digest->len : 0;
     return each(ctx, &e, err);
 }
 
-int lpo_history_folder_each(const char *dir, const char *name, size_t last, lpo_history_fn *each,
-                            void *ctx, struct lpo_err *err)
+int lpo_history_folder_each(const char *dir, const struct lpo_history_query *q,
+                            lpo_history_fn *each, void *ctx, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     found_vec all = { 0 };
@@ -151,10 +184,10 @@ int lpo_history_folder_each(const char *dir, const char *name, size_t last, lpo_
     int rc = list(a, dir, &all, err);
 
     for (size_t i = 0; i < all.len; i++)
-        if (!name || strcmp(all.at[i].name, name) == 0)
+        if (!q->name || strcmp(all.at[i].name, q->name) == 0)
             all.at[kept++] = all.at[i];
-    for (size_t i = last && kept > last ? kept - last : 0; rc == 0 && i < kept; i++)
-        rc = read_one(dir, &all.at[i], each, ctx, err);
+    for (size_t i = q->last && kept > q->last ? kept - q->last : 0; rc == 0 && i < kept; i++)
+        rc = read_one(dir, &all.at[i], q->brief, each, ctx, err);
     lpo_vec_free(&all);
     return rc;
 }

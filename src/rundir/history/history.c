@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,9 @@ static int open_file(struct lpo_history *h, bool create, struct lpo_err *err)
     static const char table[] =
         "CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT "
         "NULL, "
-        "label TEXT NOT NULL, unix_s INTEGER NOT NULL, digest TEXT NOT NULL);"
+        "label TEXT NOT NULL, unix_s INTEGER NOT NULL, digest TEXT NOT NULL, revision TEXT, "
+        "figures "
+        "TEXT);"
         "CREATE INDEX IF NOT EXISTS runs_name ON runs (name, id)";
     int flags = create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
 
@@ -57,6 +60,10 @@ static int open_file(struct lpo_history *h, bool create, struct lpo_err *err)
     sqlite3_db_config(h->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     if (create && sqlite3_exec(h->db, table, NULL, NULL, NULL) != SQLITE_OK)
         return fail_sql(h, err);
+    if (create) { /* of an older lpo; fails where they are there */
+        sqlite3_exec(h->db, "ALTER TABLE runs ADD COLUMN revision TEXT", NULL, NULL, NULL);
+        sqlite3_exec(h->db, "ALTER TABLE runs ADD COLUMN figures TEXT", NULL, NULL, NULL);
+    }
     return 0;
 }
 
@@ -100,14 +107,18 @@ int lpo_history_add(struct lpo_history *h, const struct lpo_history_entry *e, in
         return lpo_fail(err, LPO_E_LIMIT, "a run of %zu bytes is too large for a history", e->len);
     if (!h->db)
         return lpo_history_folder_add(h->path, e, id, err);
-    if (sqlite3_prepare_v2(h->db,
-                           "INSERT INTO runs (name, label, unix_s, digest) VALUES (?, ?, ?, ?)", -1,
-                           &s, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(
+            h->db,
+            "INSERT INTO runs (name, label, unix_s, digest, revision, figures) VALUES "
+            "(?, ?, ?, ?, ?, ?)",
+            -1, &s, NULL) != SQLITE_OK)
         return fail_sql(h, err);
     sqlite3_bind_text(s, 1, e->name, -1, SQLITE_STATIC);
     sqlite3_bind_text(s, 2, e->label, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s, 3, e->unix_s);
     sqlite3_bind_text(s, 4, e->text, (int)e->len, SQLITE_STATIC);
+    sqlite3_bind_text(s, 5, e->revision, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 6, e->figures, -1, SQLITE_STATIC);
     rc = sqlite3_step(s);
     sqlite3_finalize(s);
     if (rc != SQLITE_DONE)
@@ -133,7 +144,9 @@ static int step_rows(const struct lpo_history *h, sqlite3_stmt *s, lpo_history_f
                                        .name = text_of(s, 1),
                                        .label = text_of(s, 2),
                                        .unix_s = sqlite3_column_int64(s, 3),
-                                       .text = text_of(s, 4) };
+                                       .text = text_of(s, 4),
+                                       .revision = text_of(s, 5),
+                                       .figures = text_of(s, 6) };
 
         e.len = (size_t)sqlite3_column_bytes(s, 4);
         if (each(ctx, &e, err) < 0)
@@ -142,24 +155,35 @@ static int step_rows(const struct lpo_history *h, sqlite3_stmt *s, lpo_history_f
     return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : fail_sql(h, err);
 }
 
-int lpo_history_each(struct lpo_history *h, const char *name, size_t last, lpo_history_fn *each,
+int lpo_history_each(struct lpo_history *h, const struct lpo_history_query *q, lpo_history_fn *each,
                      void *ctx, struct lpo_err *err)
 {
-    static const char query[] =
-        "SELECT id, name, label, unix_s, digest FROM (SELECT * FROM runs WHERE ?1 IS NULL OR "
-        "name = ?1 ORDER BY id DESC LIMIT ?2) ORDER BY id";
+    static const char head[] = "SELECT id, name, label, unix_s, ";
+    static const char rest[] =
+        " FROM (SELECT * FROM runs WHERE ?1 IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2) "
+        "ORDER BY id";
+    static const char *const columns[] = {
+        "CASE WHEN ?3 AND figures <> '' THEN '' ELSE digest END, revision, figures",
+        "digest, '', ''", /* of an older lpo */
+    };
     sqlite3_stmt *s = NULL;
-    int rc;
+    char query[400];
+    int rc = SQLITE_ERROR;
 
-    if (name && check_name(name, err) < 0)
+    if (q->name && check_name(q->name, err) < 0)
         return err->code;
     if (!h->db)
-        return lpo_history_folder_each(h->path, name, last, each, ctx, err);
-    if (sqlite3_prepare_v2(h->db, query, -1, &s, NULL) != SQLITE_OK)
+        return lpo_history_folder_each(h->path, q, each, ctx, err);
+    for (size_t i = 0; i < 2 && rc != SQLITE_OK; i++) {
+        snprintf(query, sizeof query, "%s%s%s", head, columns[i], rest);
+        rc = sqlite3_prepare_v2(h->db, query, -1, &s, NULL);
+    }
+    if (rc != SQLITE_OK)
         return fail_sql(h, err);
-    if (name)
-        sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 2, last ? (int64_t)last : LPO_HISTORY_ENTRIES);
+    if (q->name)
+        sqlite3_bind_text(s, 1, q->name, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, q->last ? (int64_t)q->last : LPO_HISTORY_ENTRIES);
+    sqlite3_bind_int64(s, 3, q->brief);
     rc = step_rows(h, s, each, ctx, err);
     sqlite3_finalize(s);
     return rc;

@@ -18,11 +18,13 @@ struct lpo_history;
 enum { LPO_HISTORY_NAME = 100 }; /* bytes of a name at most */
 
 struct lpo_history_entry {
-    int64_t id;        /* given by the history: 1, 2, 3 … */
-    const char *name;  /* letters, digits, '.', '_', '-' */
-    const char *label; /* where it came from */
-    int64_t unix_s;    /* when it was added */
-    const char *text;
+    int64_t id;           /* given by the history: 1, 2, 3 … */
+    const char *name;     /* letters, digits, '.', '_', '-' */
+    const char *label;    /* where it came from */
+    int64_t unix_s;       /* when it was added */
+    const char *revision; /* of what was measured, such as a commit; "": not known */
+    const char *figures;  /* a short text about it, read without the long one; "": it has none */
+    const char *text;     /* "" where only figures were asked for and it has some */
     size_t len;
 };
 
@@ -39,7 +41,13 @@ int lpo_history_add(struct lpo_history *h, const struct lpo_history_entry *e, in
 /* Returns below 0 to stop. The entry is valid during the call. */
 typedef int lpo_history_fn(void *ctx, const struct lpo_history_entry *e, struct lpo_err *err);
 
-/* Entries of this name (NULL: all) in the order in which they were added; the newest `last` of them
- * (0: all). */
-int lpo_history_each(struct lpo_history *h, const char *name, size_t last, lpo_history_fn *each,
+/* Which entries: of this name (NULL: all), the newest `last` of them (0: all), in the order in
+ * which they were added; the long texts of those that have figures are left out where `brief`. */
+struct lpo_history_query {
+    const char *name;
+    size_t last;
+    bool brief;
+};
+
+int lpo_history_each(struct lpo_history *h, const struct lpo_history_query *q, lpo_history_fn *each,
                      void *ctx, struct lpo_err *err);

@@ -11,5 +11,5 @@ enum {
 
 int lpo_history_folder_add(const char *dir, const struct lpo_history_entry *e, int64_t *id,
                            struct lpo_err *err);
-int lpo_history_folder_each(const char *dir, const char *name, size_t last, lpo_history_fn *each,
-                            void *ctx, struct lpo_err *err);
+int lpo_history_folder_each(const char *dir, const struct lpo_history_query *q,
+                            lpo_history_fn *each, void *ctx, struct lpo_err *err);
