@@ -232,6 +232,15 @@ class Nodes(Files):
                          {"app\\/train.py(88): step": 5000, "app\\/train.py(88): step/app\\/model.py(32): forward": 5000,
                           "app\\/train.py(89): step": 5000})
 
+    def test_annotations_and_stacks(self) -> None:
+        trace = self.trace("trace.json.gz", [100])
+        for name, content in (("a.json", {"100": [{"name": "layer"}]}), ("b.json", {"100": "/srv/app/model.py:32:forward"})):
+            with open(self.path(name), "w") as f:
+                json.dump(content, f)
+        want = {"layer": 5000, "layer/app\\/model.py(32): forward": 5000}
+        self.assertEqual(self.captured(trace, self.path("a.json"), self.path("b.json")), want)
+        self.assertEqual(self.captured(trace, self.path("b.json"), self.path("a.json")), want)
+
     def test_each_rank_has_its_own(self) -> None:
         for rank in (0, 1):
             self.trace(f"rank{rank}.json.gz", [100], rank)

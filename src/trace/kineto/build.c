@@ -235,6 +235,23 @@ static int64_t clock_shift(const struct lpo_kineto_build *b, const struct kineto
     return shift;
 }
 
+/* Two files say something of one node: its annotations, then the lines of Python in them. */
+static uint32_t join_stacks(struct lpo_trace *t, uint32_t a, uint32_t b)
+{
+    struct lpo_frame frames[LPO_PATH_DEPTH];
+    size_t count = 0;
+
+    for (int lines = 0; lines < 2; lines++)
+        for (int i = 0; i < 2; i++) {
+            const struct lpo_stack *s = &t->stacks.at[i ? b : a];
+
+            for (uint32_t k = s->first; k < s->first + s->count && count < LPO_PATH_DEPTH; k++)
+                if ((t->frames.at[k].kind == LPO_PYTHON) == lines)
+                    frames[count++] = t->frames.at[k];
+        }
+    return lpo_trace_stack(t, frames, count);
+}
+
 /* What another file says of the nodes of this rank: its row of captures by id. */
 static struct lpo_map_u64 *captures_of_nodes(struct lpo_trace *t, int32_t rank)
 {
@@ -250,11 +267,14 @@ static struct lpo_map_u64 *captures_of_nodes(struct lpo_trace *t, int32_t rank)
         if (!one_file && n->rank != rank)
             continue;
         row = lpo_map_u64_put(rows, n->id, &fresh);
-        if (fresh) {
-            *row = (uint32_t)t->captures.len;
-            lpo_vec_push(&t->captures,
-                         (struct lpo_capture){ .thread = LPO_NONE, .stack = n->stack + 1 });
+        if (!fresh) {
+            t->captures.at[*row].stack =
+                join_stacks(t, t->captures.at[*row].stack - 1, n->stack) + 1;
+            continue;
         }
+        *row = (uint32_t)t->captures.len;
+        lpo_vec_push(&t->captures,
+                     (struct lpo_capture){ .thread = LPO_NONE, .stack = n->stack + 1 });
     }
     return rows;
 }
