@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace/rocprof/private.h - the pieces of the reader of rocprofv3's JSON.
+/* trace/rocprof/private.h - the pieces of the readers of rocprofv3.
  *
- * rocprof.c walks the file, row.c reads one object of a list, build.c puts it into the trace. */
+ * rocprof.c walks the JSON and rocpd.c the database; build.c puts their rows into the trace. */
 #pragma once
 
 #include <stdbool.h>
@@ -47,8 +47,6 @@ struct rocprof_row {
     int64_t n[R_NUMBERS]; /* LPO_NO_TIME: not given */
     struct lpo_json_pull_text text[R_TEXTS];
 };
-
-int lpo_rocprof_row_read(struct lpo_pull *q, struct rocprof_row *row); /* an lpo_json_fn */
 
 struct lpo_rocprof_build;
 

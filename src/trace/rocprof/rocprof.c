@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "trace/fields.h"
 #include "trace/kineto/private.h"
 #include "trace/readers.h"
 #include "trace/rocprof/private.h"
@@ -21,6 +22,54 @@ struct file {
     uint64_t rows;
     bool seen;
 };
+
+#define NUMBER(inside, key, slot)                                                                  \
+    {                                                                                              \
+        inside, key, offsetof(struct rocprof_row, n) + (slot) * sizeof(int64_t), LPO_FIELD_NUMBER  \
+    }
+#define TEXT(key, slot)                                                                            \
+    {                                                                                              \
+        "", key, offsetof(struct rocprof_row, text) + (slot) * sizeof(struct lpo_json_pull_text),  \
+            LPO_FIELD_TEXT                                                                         \
+    }
+/* One object of the lists, whichever it is. */
+static const struct lpo_field fields[] = {
+    NUMBER("", "kind", R_KIND),
+    NUMBER("", "operation", R_OPERATION),
+    NUMBER("", "thread_id", R_THREAD),
+    NUMBER("correlation_id", "internal", R_CORRELATION),
+    NUMBER("", "start_timestamp", R_START),
+    NUMBER("", "end_timestamp", R_END),
+    NUMBER("", "bytes", R_BYTES),
+    NUMBER("agent_id", "handle", R_AGENT),
+    NUMBER("src_agent_id", "handle", R_SOURCE),
+    NUMBER("dst_agent_id", "handle", R_TARGET),
+    NUMBER("queue_id", "handle", R_QUEUE),
+    NUMBER("stream_id", "handle", R_STREAM),
+    NUMBER("dispatch_info", "kernel_id", R_KERNEL),
+    NUMBER("", "kernel_id", R_KERNEL),
+    NUMBER("dispatch_info", "group_segment_size", R_GROUP_SEGMENT),
+    NUMBER("workgroup_size", "x", R_GROUP),
+    NUMBER("workgroup_size", "y", R_GROUP + 1),
+    NUMBER("workgroup_size", "z", R_GROUP + 2),
+    NUMBER("grid_size", "x", R_GRID),
+    NUMBER("grid_size", "y", R_GRID + 1),
+    NUMBER("grid_size", "z", R_GRID + 2),
+    NUMBER("id", "handle", R_ID),
+    NUMBER("", "type", R_TYPE),
+    NUMBER("", "cu_count", R_CUS),
+    NUMBER("", "logical_node_type_id", R_ORDINAL),
+    NUMBER("", "max_engine_clk_fcompute", R_CLOCK),
+    NUMBER("", "arch_vgpr_count", R_VGPRS),
+    NUMBER("", "key", R_KEY),
+    TEXT("formatted_kernel_name", R_NAME),
+    TEXT("demangled_kernel_name", R_OTHER_NAME),
+    TEXT("kernel_name", R_LINKER),
+    TEXT("product_name", R_NAME),
+    TEXT("value", R_VALUE),
+};
+#undef NUMBER
+#undef TEXT
 
 /* --- one step of the stream ----------------------------------------------------------------- */
 
@@ -56,7 +105,7 @@ static int read_row(struct lpo_pull *q, void *ctx)
     int rc = lpo_json_pull_item(q, &first);
 
     if (rc > 0)
-        rc = lpo_rocprof_row_read(q, &i->row);
+        rc = lpo_trace_fields_read(q, fields, sizeof fields / sizeof *fields, &i->row);
     else
         return rc;
     if (rc < 0)

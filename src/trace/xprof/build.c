@@ -164,21 +164,49 @@ static uint32_t small(uint64_t v)
     return v >= LPO_NONE ? LPO_NONE : (uint32_t)v;
 }
 
+/* "key:12" or "key:12,1,1", at the beginning or behind a space. */
+static bool read_detail(const struct lpo_json_pull_text *text, const char *key, uint64_t out[3])
+{
+    const char *p = text->at, *end = text->at + text->len;
+    size_t len = strlen(key);
+
+    out[0] = out[1] = out[2] = 0;
+    while (p < end && !((size_t)(end - p) > len && memcmp(p, key, len) == 0 && p[len] == ':')) {
+        p = memchr(p, ' ', (size_t)(end - p));
+        p = p ? p + 1 : end;
+    }
+    if (p >= end)
+        return false;
+    p += len + 1;
+    for (int i = 0; i < 3; i++) {
+        const char *from = p;
+
+        for (; p < end && *p >= '0' && *p <= '9' && p - from < 18; p++)
+            out[i] = out[i] * 10 + (uint64_t)(*p - '0');
+        if (p == from)
+            return i > 0;
+        if (p >= end || *p != ',')
+            return true;
+        p++;
+    }
+    return true;
+}
+
 static uint32_t shape_of(struct lpo_xprof_build *b, const struct lpo_json_pull_text *details)
 {
     struct lpo_shape s = { 0 };
     uint64_t n[3];
 
-    if (!lpo_xprof_detail(details, "grid", n))
+    if (!read_detail(details, "grid", n))
         return LPO_NONE;
     for (int i = 0; i < 3; i++)
         s.grid[i] = small(n[i]);
-    lpo_xprof_detail(details, "block", n);
+    read_detail(details, "block", n);
     for (int i = 0; i < 3; i++)
         s.block[i] = small(n[i]);
-    s.registers = lpo_xprof_detail(details, "regs", n) ? small(n[0]) : LPO_NONE;
-    s.static_smem = lpo_xprof_detail(details, "static_shared", n) ? small(n[0]) : LPO_NONE;
-    s.dynamic_smem = lpo_xprof_detail(details, "dynamic_shared", n) ? small(n[0]) : LPO_NONE;
+    s.registers = read_detail(details, "regs", n) ? small(n[0]) : LPO_NONE;
+    s.static_smem = read_detail(details, "static_shared", n) ? small(n[0]) : LPO_NONE;
+    s.dynamic_smem = read_detail(details, "dynamic_shared", n) ? small(n[0]) : LPO_NONE;
     return lpo_trace_shape(b->t, &s);
 }
 
@@ -253,8 +281,8 @@ static void add_gpu_op(struct lpo_xprof_build *b, const struct plane *p,
         w.kind = LPO_MEMSET;
     if (w.kind == LPO_KERNEL)
         w.shape = shape_of(b, &e->kernel);
-    else if (lpo_xprof_detail(&e->copy, "size", n) || lpo_xprof_detail(&e->fill, "num_bytes", n) ||
-             lpo_xprof_detail(&e->copy, "num_bytes", n))
+    else if (read_detail(&e->copy, "size", n) || read_detail(&e->fill, "num_bytes", n) ||
+             read_detail(&e->copy, "num_bytes", n))
         w.bytes = n[0];
     if (e->dur_ns == LPO_NO_TIME)
         w.flags |= LPO_GPU_OP_NO_LENGTH;

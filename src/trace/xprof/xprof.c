@@ -2,6 +2,7 @@
 /* Traces of jax.profiler: trace.json.gz beside the .xplane.pb, and perfetto_trace.json.gz. */
 #include <string.h>
 
+#include "trace/fields.h"
 #include "trace/readers.h"
 #include "trace/trace.h"
 #include "trace/xprof/private.h"
@@ -9,6 +10,31 @@
 #include "util/json_stream.h"
 
 enum { MAX_VALUE = 4 << 20 };
+
+/* Values of args are texts, numbers too. */
+#define FIELD(inside, key, member, kind)                                                           \
+    {                                                                                              \
+        inside, key, offsetof(struct xprof_event, member), kind                                    \
+    }
+static const struct lpo_field fields[] = {
+    FIELD("", "ph", phase, LPO_FIELD_TEXT),
+    FIELD("", "pid", pid, LPO_FIELD_NUMBER),
+    FIELD("", "tid", tid, LPO_FIELD_NUMBER),
+    FIELD("", "ts", start_ns, LPO_FIELD_MICROSECONDS),
+    FIELD("", "dur", dur_ns, LPO_FIELD_MICROSECONDS),
+    FIELD("", "name", name, LPO_FIELD_TEXT),
+    FIELD("args", "name", label, LPO_FIELD_TEXT),
+    FIELD("args", "hlo_module", module, LPO_FIELD_TEXT),
+    FIELD("args", "hlo_op", op, LPO_FIELD_TEXT),
+    FIELD("args", "tf_op", place, LPO_FIELD_TEXT),
+    FIELD("args", "kernel_details", kernel, LPO_FIELD_TEXT),
+    FIELD("args", "memcpy_details", copy, LPO_FIELD_TEXT),
+    FIELD("args", "memset_details", fill, LPO_FIELD_TEXT),
+    FIELD("args", "correlation_id", correlation, LPO_FIELD_NUMBER),
+    FIELD("args", "cuda_graph_id", graph, LPO_FIELD_NUMBER),
+    FIELD("args", "step_num", step, LPO_FIELD_NUMBER),
+};
+#undef FIELD
 
 struct step {
     bool first;
@@ -24,9 +50,10 @@ static int read_event(struct lpo_pull *q, void *ctx)
 
     if (rc <= 0)
         return rc;
-    rc = lpo_xprof_event_read(q, &s->e);
+    rc = lpo_trace_fields_read(q, fields, sizeof fields / sizeof *fields, &s->e);
     if (rc < 0)
         return rc;
+    s->e.ph = s->e.phase.len == 1 ? *s->e.phase.at : 0;
     s->first = false;
     return 1;
 }
