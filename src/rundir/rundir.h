@@ -181,11 +181,6 @@ struct lpo_source *lpo_rundir_read_source(struct lpo_rundir *d, const char *stag
 /* A stage starts again: what was read of its files is no longer true. */
 void lpo_rundir_forget(struct lpo_rundir *d, const char *stage);
 
-/* The trace files of the `i`th kind by trust. False: there are no more kinds. */
-bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir,
-                            const struct lpo_rundir_kind *const *kinds, size_t i, const char ***out,
-                            size_t *count);
-
 /* The source of this stage, whether it can be read or not; NULL: no such kind. */
 const struct lpo_source *lpo_rundir_find(const struct lpo_rundir *d, const char *stage);
 /* The readable source of this stage, or NULL. */

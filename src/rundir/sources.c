@@ -131,20 +131,6 @@ static size_t sort_kinds(struct lpo_arena *a, const struct lpo_rundir_kind *cons
     return n;
 }
 
-bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir,
-                            const struct lpo_rundir_kind *const *kinds, size_t i, const char ***out,
-                            size_t *count)
-{
-    const struct lpo_rundir_kind **sorted;
-
-    if (i >= sort_kinds(a, kinds, &sorted))
-        return false;
-    *count = list_files(a, dir, sorted[i], sorted[i]->patterns, true, out, NULL);
-    for (size_t k = 0; k < *count; k++)
-        (*out)[k] = lpo_path_join(a, dir, (*out)[k]);
-    return true;
-}
-
 bool lpo_rundir_any_trace_files(const char *dir, const struct lpo_rundir_kind *const *kinds)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();

@@ -29,10 +29,14 @@ struct machine {
     struct lpo_err *err;
 };
 
-/* What follows the instruction: a number, or bytes that the number counts. */
+enum { MARKED = UINT8_MAX };
+
+/* What follows the instruction, a number, or bytes that the number counts; and what its row of the
+ * table says. */
 struct argument {
     uint64_t number;
     const char *at;
+    uint8_t kind, of;
 };
 
 typedef int run_fn(struct machine *m, const struct argument *arg);
@@ -128,22 +132,9 @@ static int run_mark(struct machine *m, const struct argument *arg)
     return 0;
 }
 
-static int run_none(struct machine *m, const struct argument *arg)
+static int run_constant(struct machine *m, const struct argument *arg)
 {
-    (void)arg;
-    return push(m, (struct lpo_pickle_value){ .kind = LPO_PICKLE_NONE });
-}
-
-static int run_true(struct machine *m, const struct argument *arg)
-{
-    (void)arg;
-    return push(m, (struct lpo_pickle_value){ .integer = 1, .kind = LPO_PICKLE_BOOL });
-}
-
-static int run_false(struct machine *m, const struct argument *arg)
-{
-    (void)arg;
-    return push(m, (struct lpo_pickle_value){ .integer = 0, .kind = LPO_PICKLE_BOOL });
+    return push(m, (struct lpo_pickle_value){ .integer = arg->of, .kind = arg->kind });
 }
 
 static int run_int(struct machine *m, const struct argument *arg)
@@ -187,122 +178,49 @@ static int run_float(struct machine *m, const struct argument *arg)
     return push(m, v);
 }
 
-static int push_bytes(struct machine *m, const struct argument *arg, enum lpo_pickle_kind kind)
+static int run_text(struct machine *m, const struct argument *arg)
 {
     char *copy = lpo_arena_alloc(m->a, arg->number + 1);
 
     memcpy(copy, arg->at, arg->number);
     return push(m, (struct lpo_pickle_value){
-                       .text = copy, .len = (uint32_t)arg->number, .kind = (uint8_t)kind });
+                       .text = copy, .len = (uint32_t)arg->number, .kind = arg->kind });
 }
 
-static int run_text(struct machine *m, const struct argument *arg)
+/* How many values the instruction takes: that many, or those above the last mark. */
+static int count_of(struct machine *m, const struct argument *arg, size_t *count)
 {
-    return push_bytes(m, arg, LPO_PICKLE_TEXT);
+    *count = arg->of;
+    return arg->of == MARKED ? take_mark(m, count) : 0;
 }
 
-static int run_bytes(struct machine *m, const struct argument *arg)
-{
-    return push_bytes(m, arg, LPO_PICKLE_BYTES);
-}
-
-static int push_box(struct machine *m, enum lpo_pickle_kind kind, size_t count)
+static int run_box(struct machine *m, const struct argument *arg)
 {
     struct lpo_pickle_box *box = LPO_NEW(m->a, struct lpo_pickle_box);
+    size_t count;
 
-    move_into(m, box, count);
-    return push(m, (struct lpo_pickle_value){ .box = box, .kind = (uint8_t)kind });
-}
-
-static int run_empty_list(struct machine *m, const struct argument *arg)
-{
-    (void)arg;
-    return push_box(m, LPO_PICKLE_LIST, 0);
-}
-
-static int run_empty_tuple(struct machine *m, const struct argument *arg)
-{
-    (void)arg;
-    return push_box(m, LPO_PICKLE_TUPLE, 0);
-}
-
-static int run_empty_dict(struct machine *m, const struct argument *arg)
-{
-    (void)arg;
-    return push_box(m, LPO_PICKLE_DICT, 0);
-}
-
-static int tuple_of(struct machine *m, size_t count)
-{
+    if (count_of(m, arg, &count) < 0)
+        return m->err->code;
     if (m->stack.len - floor_of(m) < count)
         return fail(m, "there are not that many values");
-    return push_box(m, LPO_PICKLE_TUPLE, count);
+    move_into(m, box, count);
+    return push(m, (struct lpo_pickle_value){ .box = box, .kind = arg->kind });
 }
 
-static int run_tuple1(struct machine *m, const struct argument *arg)
+static int run_add(struct machine *m, const struct argument *arg)
 {
-    (void)arg;
-    return tuple_of(m, 1);
-}
+    struct lpo_pickle_box *box;
+    size_t count;
 
-static int run_tuple2(struct machine *m, const struct argument *arg)
-{
-    (void)arg;
-    return tuple_of(m, 2);
-}
-
-static int run_tuple3(struct machine *m, const struct argument *arg)
-{
-    (void)arg;
-    return tuple_of(m, 3);
-}
-
-static int run_tuple(struct machine *m, const struct argument *arg)
-{
-    size_t count = 0;
-
-    (void)arg;
-    return take_mark(m, &count) < 0 ? m->err->code : push_box(m, LPO_PICKLE_TUPLE, count);
-}
-
-static int add_to(struct machine *m, size_t count, enum lpo_pickle_kind kind)
-{
-    struct lpo_pickle_box *box = box_below(m, count, kind);
-
+    if (count_of(m, arg, &count) < 0)
+        return m->err->code;
+    box = box_below(m, count, arg->kind);
     if (!box || m->stack.len - count - 1 < floor_of(m))
-        return fail(m, kind == LPO_PICKLE_LIST ? "there is no list" : "there is no dict");
-    if (kind == LPO_PICKLE_DICT && count % 2)
+        return fail(m, arg->kind == LPO_PICKLE_LIST ? "there is no list" : "there is no dict");
+    if (arg->kind == LPO_PICKLE_DICT && count % 2)
         return fail(m, "a key without a value");
     move_into(m, box, count);
     return 0;
-}
-
-static int run_append(struct machine *m, const struct argument *arg)
-{
-    (void)arg;
-    return add_to(m, 1, LPO_PICKLE_LIST);
-}
-
-static int run_setitem(struct machine *m, const struct argument *arg)
-{
-    (void)arg;
-    return add_to(m, 2, LPO_PICKLE_DICT);
-}
-
-static int run_appends(struct machine *m, const struct argument *arg)
-{
-    size_t count = 0;
-
-    (void)arg;
-    return take_mark(m, &count) < 0 ? m->err->code : add_to(m, count, LPO_PICKLE_LIST);
-}
-
-static int run_setitems(struct machine *m, const struct argument *arg)
-{
-    size_t count = 0;
-
-    (void)arg;
-    return take_mark(m, &count) < 0 ? m->err->code : add_to(m, count, LPO_PICKLE_DICT);
 }
 
 /* --- the memo ------------------------------------------------------------------------------- */
@@ -347,38 +265,39 @@ static const struct instruction {
     run_fn *run;
     unsigned char width; /* bytes of the number behind it */
     bool counts;         /* the number counts bytes that follow */
+    uint8_t kind, of; /* what is pushed or added to; its value, or of how many values, or MARKED */
 } instructions[256] = {
     [0x80] = { "PROTO", run_proto, 1, false },
     [0x95] = { "FRAME", run_nothing, 8, false }, /* a hint for readers that read in pieces */
     ['.'] = { "STOP", run_stop, 0, false },
     ['('] = { "MARK", run_mark, 0, false },
-    ['N'] = { "NONE", run_none, 0, false },
-    [0x88] = { "NEWTRUE", run_true, 0, false },
-    [0x89] = { "NEWFALSE", run_false, 0, false },
+    ['N'] = { "NONE", run_constant, 0, false, LPO_PICKLE_NONE, 0 },
+    [0x88] = { "NEWTRUE", run_constant, 0, false, LPO_PICKLE_BOOL, 1 },
+    [0x89] = { "NEWFALSE", run_constant, 0, false, LPO_PICKLE_BOOL, 0 },
     ['J'] = { "BININT", run_int4, 4, false },
     ['K'] = { "BININT1", run_int, 1, false },
     ['M'] = { "BININT2", run_int, 2, false },
     [0x8a] = { "LONG1", run_long, 1, true },
     [0x8b] = { "LONG4", run_long, 4, true },
     ['G'] = { "BINFLOAT", run_float, 8, false },
-    [0x8c] = { "SHORT_BINUNICODE", run_text, 1, true },
-    ['X'] = { "BINUNICODE", run_text, 4, true },
-    [0x8d] = { "BINUNICODE8", run_text, 8, true },
-    ['C'] = { "SHORT_BINBYTES", run_bytes, 1, true },
-    ['B'] = { "BINBYTES", run_bytes, 4, true },
-    [0x8e] = { "BINBYTES8", run_bytes, 8, true },
-    [0x96] = { "BYTEARRAY8", run_bytes, 8, true },
-    [']'] = { "EMPTY_LIST", run_empty_list, 0, false },
-    ['a'] = { "APPEND", run_append, 0, false },
-    ['e'] = { "APPENDS", run_appends, 0, false },
-    [')'] = { "EMPTY_TUPLE", run_empty_tuple, 0, false },
-    [0x85] = { "TUPLE1", run_tuple1, 0, false },
-    [0x86] = { "TUPLE2", run_tuple2, 0, false },
-    [0x87] = { "TUPLE3", run_tuple3, 0, false },
-    ['t'] = { "TUPLE", run_tuple, 0, false },
-    ['}'] = { "EMPTY_DICT", run_empty_dict, 0, false },
-    ['s'] = { "SETITEM", run_setitem, 0, false },
-    ['u'] = { "SETITEMS", run_setitems, 0, false },
+    [0x8c] = { "SHORT_BINUNICODE", run_text, 1, true, LPO_PICKLE_TEXT, 0 },
+    ['X'] = { "BINUNICODE", run_text, 4, true, LPO_PICKLE_TEXT, 0 },
+    [0x8d] = { "BINUNICODE8", run_text, 8, true, LPO_PICKLE_TEXT, 0 },
+    ['C'] = { "SHORT_BINBYTES", run_text, 1, true, LPO_PICKLE_BYTES, 0 },
+    ['B'] = { "BINBYTES", run_text, 4, true, LPO_PICKLE_BYTES, 0 },
+    [0x8e] = { "BINBYTES8", run_text, 8, true, LPO_PICKLE_BYTES, 0 },
+    [0x96] = { "BYTEARRAY8", run_text, 8, true, LPO_PICKLE_BYTES, 0 },
+    [']'] = { "EMPTY_LIST", run_box, 0, false, LPO_PICKLE_LIST, 0 },
+    ['a'] = { "APPEND", run_add, 0, false, LPO_PICKLE_LIST, 1 },
+    ['e'] = { "APPENDS", run_add, 0, false, LPO_PICKLE_LIST, MARKED },
+    [')'] = { "EMPTY_TUPLE", run_box, 0, false, LPO_PICKLE_TUPLE, 0 },
+    [0x85] = { "TUPLE1", run_box, 0, false, LPO_PICKLE_TUPLE, 1 },
+    [0x86] = { "TUPLE2", run_box, 0, false, LPO_PICKLE_TUPLE, 2 },
+    [0x87] = { "TUPLE3", run_box, 0, false, LPO_PICKLE_TUPLE, 3 },
+    ['t'] = { "TUPLE", run_box, 0, false, LPO_PICKLE_TUPLE, MARKED },
+    ['}'] = { "EMPTY_DICT", run_box, 0, false, LPO_PICKLE_DICT, 0 },
+    ['s'] = { "SETITEM", run_add, 0, false, LPO_PICKLE_DICT, 2 },
+    ['u'] = { "SETITEMS", run_add, 0, false, LPO_PICKLE_DICT, MARKED },
     ['q'] = { "BINPUT", run_put, 1, false },
     ['r'] = { "LONG_BINPUT", run_put, 4, false },
     [0x94] = { "MEMOIZE", run_memoize, 0, false },
@@ -443,7 +362,7 @@ static int read_argument(struct machine *m, const struct instruction *i, struct 
 static int step(struct machine *m)
 {
     const struct instruction *i;
-    struct argument arg = { 0, NULL };
+    struct argument arg = { 0 };
     unsigned char code;
 
     if (need(m, 1) < 0)
@@ -452,6 +371,8 @@ static int step(struct machine *m)
     code = (unsigned char)m->w.at[m->used++];
     i = &instructions[code];
     m->name = i->name;
+    arg.kind = i->kind;
+    arg.of = i->of;
     if (m->op_at == 0 && code != 0x80)
         return lpo_fail(m->err, LPO_E_FORMAT, "no pickle of protocol 2 to 5 begins so");
     if (!i->name)
