@@ -20,7 +20,7 @@ static bool is(const struct lpo_json_pull_text *text, const char *word)
 /* While an object is read. */
 struct reading {
     struct lpo_pull *q;
-    const struct lpo_field *fields;
+    const struct lpo_member *fields;
     size_t count;
     char *to;
 };
@@ -36,13 +36,13 @@ static int read_member(const struct reading *r, const struct lpo_json_pull_text 
         return c;
     if (c == '{' && depth < DEEPEST)
         return read_object(r, key, depth + 1);
-    for (const struct lpo_field *f = r->fields; f < r->fields + r->count; f++) {
+    for (const struct lpo_member *f = r->fields; f < r->fields + r->count; f++) {
         void *to = r->to + f->at;
 
         if (!is(key, f->key) || !is(inside, f->inside))
             continue;
-        if (f->kind != LPO_FIELD_TEXT)
-            return lpo_kineto_number(r->q, f->kind == LPO_FIELD_MICROSECONDS ? 3 : 0, to);
+        if (f->kind != LPO_MEMBER_TEXT)
+            return lpo_kineto_number(r->q, f->kind == LPO_MEMBER_MICROSECONDS ? 3 : 0, to);
         return c == '"' ? lpo_json_pull_string(r->q, to) : lpo_json_pull_skip(r->q);
     }
     return lpo_json_pull_skip(r->q);
@@ -61,14 +61,14 @@ static int read_object(const struct reading *r, const struct lpo_json_pull_text 
     return rc;
 }
 
-int lpo_trace_fields_read(struct lpo_pull *q, const struct lpo_field *fields, size_t count,
+int lpo_trace_fields_read(struct lpo_pull *q, const struct lpo_member *fields, size_t count,
                           void *to)
 {
     const struct reading r = { q, fields, count, to };
     int c = lpo_json_pull_peek(q);
 
     for (size_t i = 0; i < count; i++)
-        if (fields[i].kind == LPO_FIELD_TEXT)
+        if (fields[i].kind == LPO_MEMBER_TEXT)
             memcpy(r.to + fields[i].at, &none, sizeof none);
         else
             memcpy(r.to + fields[i].at, &(int64_t){ LPO_NO_TIME }, sizeof(int64_t));

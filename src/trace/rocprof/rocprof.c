@@ -25,15 +25,15 @@ struct file {
 
 #define NUMBER(inside, key, slot)                                                                  \
     {                                                                                              \
-        inside, key, offsetof(struct rocprof_row, n) + (slot) * sizeof(int64_t), LPO_FIELD_NUMBER  \
+        inside, key, offsetof(struct rocprof_row, n) + (slot) * sizeof(int64_t), LPO_MEMBER_NUMBER \
     }
 #define TEXT(key, slot)                                                                            \
     {                                                                                              \
         "", key, offsetof(struct rocprof_row, text) + (slot) * sizeof(struct lpo_json_pull_text),  \
-            LPO_FIELD_TEXT                                                                         \
+            LPO_MEMBER_TEXT                                                                        \
     }
 /* One object of the lists, whichever it is. */
-static const struct lpo_field fields[] = {
+static const struct lpo_member fields[] = {
     NUMBER("", "kind", R_KIND),
     NUMBER("", "operation", R_OPERATION),
     NUMBER("", "thread_id", R_THREAD),

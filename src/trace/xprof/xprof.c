@@ -16,23 +16,23 @@ enum { MAX_VALUE = 4 << 20 };
     {                                                                                              \
         inside, key, offsetof(struct xprof_event, member), kind                                    \
     }
-static const struct lpo_field fields[] = {
-    FIELD("", "ph", phase, LPO_FIELD_TEXT),
-    FIELD("", "pid", pid, LPO_FIELD_NUMBER),
-    FIELD("", "tid", tid, LPO_FIELD_NUMBER),
-    FIELD("", "ts", start_ns, LPO_FIELD_MICROSECONDS),
-    FIELD("", "dur", dur_ns, LPO_FIELD_MICROSECONDS),
-    FIELD("", "name", name, LPO_FIELD_TEXT),
-    FIELD("args", "name", label, LPO_FIELD_TEXT),
-    FIELD("args", "hlo_module", module, LPO_FIELD_TEXT),
-    FIELD("args", "hlo_op", op, LPO_FIELD_TEXT),
-    FIELD("args", "tf_op", place, LPO_FIELD_TEXT),
-    FIELD("args", "kernel_details", kernel, LPO_FIELD_TEXT),
-    FIELD("args", "memcpy_details", copy, LPO_FIELD_TEXT),
-    FIELD("args", "memset_details", fill, LPO_FIELD_TEXT),
-    FIELD("args", "correlation_id", correlation, LPO_FIELD_NUMBER),
-    FIELD("args", "cuda_graph_id", graph, LPO_FIELD_NUMBER),
-    FIELD("args", "step_num", step, LPO_FIELD_NUMBER),
+static const struct lpo_member fields[] = {
+    FIELD("", "ph", phase, LPO_MEMBER_TEXT),
+    FIELD("", "pid", pid, LPO_MEMBER_NUMBER),
+    FIELD("", "tid", tid, LPO_MEMBER_NUMBER),
+    FIELD("", "ts", start_ns, LPO_MEMBER_MICROSECONDS),
+    FIELD("", "dur", dur_ns, LPO_MEMBER_MICROSECONDS),
+    FIELD("", "name", name, LPO_MEMBER_TEXT),
+    FIELD("args", "name", label, LPO_MEMBER_TEXT),
+    FIELD("args", "hlo_module", module, LPO_MEMBER_TEXT),
+    FIELD("args", "hlo_op", op, LPO_MEMBER_TEXT),
+    FIELD("args", "tf_op", place, LPO_MEMBER_TEXT),
+    FIELD("args", "kernel_details", kernel, LPO_MEMBER_TEXT),
+    FIELD("args", "memcpy_details", copy, LPO_MEMBER_TEXT),
+    FIELD("args", "memset_details", fill, LPO_MEMBER_TEXT),
+    FIELD("args", "correlation_id", correlation, LPO_MEMBER_NUMBER),
+    FIELD("args", "cuda_graph_id", graph, LPO_MEMBER_NUMBER),
+    FIELD("args", "step_num", step, LPO_MEMBER_NUMBER),
 };
 #undef FIELD
 
