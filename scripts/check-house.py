@@ -13,6 +13,7 @@
 7. What a room must not know (STRANGERS): rundir no analysis, writers no trace, a report no file of a trace.
 8. Files that a comment names are there.
 9. docs/architecture.md has the rooms in this order, and the files that it names are there.
+10. docs/reliability.md names for each promise of its first table a test that is there.
 """
 import collections
 import pathlib
@@ -119,9 +120,23 @@ def check_architecture(root, sources):
     return faults
 
 
+def check_promises(root):
+    """A promise without a test does not stand there."""
+    page = root / "docs" / "reliability.md"
+    if not page.exists():
+        return []
+    text = page.read_text()
+    named = re.findall(r"`((?:tests|fuzz|bench)/[\w./-]+\.\w+)`", text)
+    faults = [f"docs/reliability.md: there is no {name}" for name in named if not (root / name).exists()]
+    rows = text.partition("| promise |")[2].split("\n\n")[0].splitlines()[2:]
+    if not rows:
+        faults.append("docs/reliability.md: the table of promises is not there")
+    return faults + [f"docs/reliability.md: no test holds '{row[2:60]}…'" for row in rows if "`tests/" not in row]
+
+
 def check(source):
     sources = endings(source.parent)
-    faults = check_architecture(source.parent, sources)
+    faults = check_architecture(source.parent, sources) + check_promises(source.parent)
     stages = stage_names(source)
     if not stages:
         faults.append("pipeline/ has no row of a stage that this check can find")

@@ -18,7 +18,7 @@ step() {
 step check   scripts/check.sh
 step plain   scripts/test.sh "$build"
 step torture scripts/torture.sh "$san"
-step fuzz    scripts/fuzz.sh
+step fuzz    env FUZZ_SECONDS=90 scripts/fuzz.sh # an hour in all
 step dist    scripts/dist.sh
 step image   scripts/image.py
 step deb     scripts/deb.sh

@@ -5,13 +5,19 @@
 # pair. Prints what was done; fails when anything broke a promise of docs/reliability.md. Takes
 # about half an hour on two quiet cores.
 #   scripts/torture.sh BUILD [TEST…]    BUILD: a folder set up with sanitizers; all tests of torture/
+#   scripts/torture.sh --list BUILD     only says which tests those are
 set -uo pipefail
 cd "$(dirname "$0")/.."
+# By their names, as older Mesons do not know patterns; a suite may stand before a name.
+long_tests() {
+    meson test -C "$1" --no-rebuild --list 2>/dev/null | sed -E 's|^[^ ]+ / ||' |
+        grep -E '^(torture/|ranks/bad-disk|report/pages|region/oracle|(analysis|trace)/.*-oracle)'
+}
+if [ "${1:-}" = --list ]; then long_tests "$2"; exit; fi
 build=${1:-build-san}
 tests=("${@:2}")
 ninja -C "$build" >"$build/ninja.log" 2>&1 || { tail -60 "$build/ninja.log"; exit 1; }
-# by their names: older Mesons do not know patterns
-[ ${#tests[@]} -gt 0 ] || mapfile -t tests < <(meson test -C "$build" --no-rebuild --list 2>/dev/null | grep -E '^(torture/|ranks/bad-disk|report/pages|region/oracle|(analysis|trace)/.*-oracle)')
+[ ${#tests[@]} -gt 0 ] || mapfile -t tests < <(long_tests "$build")
 [ ${#tests[@]} -gt 0 ] || { echo "no long tests in $build" >&2; exit 1; }
 export LPO_TORTURE=long ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}
