@@ -98,7 +98,9 @@ enum { KEPT_ROWS = 1 << 16, KINDS = LPO_MEMSET + 1, WORTH_THREADS = 50000 };
     {                                                                                              \
         struct lpo_analysis_memo *m = a->memo;                                                     \
                                                                                                    \
-        if (!m->has_##name && (needs))                                                             \
+        if (m->has_##name) /* ladders ask on several threads for what is there already */          \
+            return m->name;                                                                        \
+        if (needs)                                                                                 \
             m->name = (made);                                                                      \
         m->has_##name = true;                                                                      \
         return m->name;                                                                            \
@@ -467,9 +469,10 @@ const struct lpo_limits *lpo_analysis_limits(const struct lpo_rundir *d, const s
 {
     struct lpo_analysis_memo *m = s->analysis->memo;
 
-    if (!m->has_limits)
+    if (!m->has_limits) {
         m->limits = lpo_limits_of_run(d, s, &m->limits_err);
-    m->has_limits = true;
+        m->has_limits = true;
+    }
     if (err && m->limits_err.code)
         *err = m->limits_err;
     return m->limits;

@@ -129,6 +129,7 @@ const struct lpo_table_source lpo_report_catalog[] = {
     { &lpo_tables_operators, lpo_tables_open_operators },
     { &lpo_tables_collectives, lpo_tables_open_collectives },
     { &lpo_tables_ranks, lpo_tables_open_ranks },
+    { &lpo_tables_critical_steps, lpo_tables_open_critical_steps },
     { &lpo_tables_metrics, lpo_tables_open_metrics },
     { &lpo_tables_slices, lpo_tables_open_slices },
     { &lpo_tables_launches, lpo_tables_open_launches },

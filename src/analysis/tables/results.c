@@ -6,6 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/counters/by_kernel.h"
+#include "analysis/critical/critical.h"
 #include "analysis/operators/operators.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/steps/steps.h"
@@ -842,6 +843,65 @@ struct lpo_rows lpo_tables_open_ranks(const void *of)
 
     return lpo_tables_rows(of, &lpo_tables_ranks, ranks ? ranks->rows.at : NULL,
                            ranks ? ranks->rows.len : 0);
+}
+
+/* --- critical paths ----------------------------------------------------------------------------
+ */
+
+/* A step on the critical path of its process. */
+struct critical_step {
+    const struct lpo_critical_step *in;
+    const struct lpo_program_step *step;
+};
+
+#define ON_PATH(part) lpo_cell_whole(r->in->parts.ns[LPO_PATH_##part])
+#define CRITICAL(X)                                                                                \
+    X(critical, rank, "Rank", COUNT, KEY, "rank of the process in its job",                        \
+      lpo_tables_rank(rows, r->step->process))                                                     \
+    X(critical, process, "Process", COUNT, KEY, "number of the process",                           \
+      lpo_tables_pid(rows, r->step->process))                                                      \
+    X(critical, step, "Step", TEXT, KEY, "name of its range",                                      \
+      lpo_tables_name(rows, r->step->name))                                                        \
+    X(critical, start_ns, "Start", NS, FACT, "when it began", lpo_cell_whole(r->step->start_ns))   \
+    X(critical, wall_ns, "Wall time", NS, ADDS, "to the start of the next step",                   \
+      lpo_cell_whole(r->step->wall_ns))                                                            \
+    X(critical, host_ns, "Host", NS, ADDS, "of the path: the program on the host", ON_PATH(HOST))  \
+    X(critical, calls_ns, "Calls", NS, ADDS, "calls that do not wait", ON_PATH(CALLS))             \
+    X(critical, launch_delay_ns, "Launch delay", NS, ADDS, "from a launch to its start",           \
+      ON_PATH(LAUNCH_DELAY))                                                                       \
+    X(critical, compute_ns, "Compute", NS, ADDS, "kernels", ON_PATH(COMPUTE))                      \
+    X(critical, communication_ns, "Communication", NS, ADDS, "kernels of collectives",             \
+      ON_PATH(COMMUNICATION))                                                                      \
+    X(critical, copy_ns, "Copies", NS, ADDS, "copies and memsets", ON_PATH(COPY))                  \
+    X(critical, gap_ns, "Gaps", NS, ADDS, "between operations that follow each other",             \
+      ON_PATH(GAP))                                                                                \
+    X(critical, return_ns, "Return", NS, ADDS, "until a call that waited returned",                \
+      ON_PATH(RETURN))                                                                             \
+    X(critical, unexplained_ns, "Unexplained", NS, ADDS, "no cause is known", ON_PATH(UNEXPLAINED))
+
+typedef struct critical_step critical_row;
+LPO_TABLE(critical, CRITICAL)
+
+const struct lpo_table_kind lpo_tables_critical_steps =
+    LPO_TABLE_KIND(critical, "critical_steps", "What the critical path is made of in each step");
+
+struct lpo_rows lpo_tables_open_critical_steps(const void *of)
+{
+    const struct lpo_tables_of *o = of;
+    const struct lpo_critical *c = lpo_analysis_critical(o->a);
+    const struct lpo_program_steps *steps = lpo_analysis_steps(o->a);
+    LPO_VEC(struct critical_step) rows = { 0 };
+    struct lpo_rows out;
+
+    for (size_t i = 0; c && steps && i < c->paths.len; i++)
+        for (size_t k = 0; k < c->paths.at[i].steps.len; k++) {
+            const struct lpo_critical_step *s = &c->paths.at[i].steps.at[k];
+
+            lpo_vec_push(&rows, (struct critical_step){ s, &steps->rows.at[s->step] });
+        }
+    out = lpo_tables_kept(of, &lpo_tables_critical_steps, rows.at, rows.len, sizeof *rows.at);
+    lpo_vec_free(&rows);
+    return out;
 }
 
 /* --- metrics ---------------------------------------------------------------------------------- */

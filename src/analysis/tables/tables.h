@@ -46,12 +46,12 @@ lpo_tables_open lpo_tables_open_slices, lpo_tables_open_launches, lpo_tables_ope
     lpo_tables_open_memory, lpo_tables_open_flight;
 
 /* Results. */
-extern const struct lpo_table_kind lpo_tables_regions, lpo_tables_kernels, lpo_tables_operators,
-    lpo_tables_steps, lpo_tables_wall, lpo_tables_gaps, lpo_tables_collectives, lpo_tables_ranks,
-    lpo_tables_metrics;
-lpo_tables_open lpo_tables_open_regions, lpo_tables_open_kernels, lpo_tables_open_operators,
-    lpo_tables_open_steps, lpo_tables_open_wall, lpo_tables_open_gaps, lpo_tables_open_collectives,
-    lpo_tables_open_ranks, lpo_tables_open_metrics;
+extern const struct lpo_table_kind lpo_tables_critical_steps, lpo_tables_regions,
+    lpo_tables_kernels, lpo_tables_operators, lpo_tables_steps, lpo_tables_wall, lpo_tables_gaps,
+    lpo_tables_collectives, lpo_tables_ranks, lpo_tables_metrics;
+lpo_tables_open lpo_tables_open_critical_steps, lpo_tables_open_regions, lpo_tables_open_kernels,
+    lpo_tables_open_operators, lpo_tables_open_steps, lpo_tables_open_wall, lpo_tables_open_gaps,
+    lpo_tables_open_collectives, lpo_tables_open_ranks, lpo_tables_open_metrics;
 
 /* Some regions of a scope (NULL: the first `count`), and which one a row is. */
 struct lpo_rows lpo_tables_scope_regions(const struct lpo_tables_of *of, struct lpo_scope_id scope,

@@ -20,7 +20,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-enum { NAMES = 3, REGIONS = 3, ENTRIES_IN_JSON = 50, STEPS_IN_JSON = 2000 };
+enum { NAMES = 3, REGIONS = 3, ENTRIES_IN_JSON = 50, STEPS_IN_JSON = 2000, LEAST_IN_JSON = 8 };
 
 static const char *const part_titles[LPO_PATH_PARTS] = {
     [LPO_PATH_HOST] = "Host: program and operators",
@@ -202,12 +202,22 @@ static void put_parts(struct lpo_record *to, const struct lpo_critical_parts *pa
                         parts->ns[i]);
 }
 
+/* A thousand processes share what one may have; `lpo sql` has the rest (critical_steps). */
+static size_t listed(const struct lpo_analysis *a, size_t most)
+{
+    size_t each = most / (2 * (lpo_analysis_critical(a)->paths.len + 1));
+
+    return lpo_analysis_critical(a)->paths.len < 2 ? most
+           : each > LEAST_IN_JSON                  ? each
+                                                   : LEAST_IN_JSON;
+}
+
 static void put_entries(struct lpo_record *to, const struct lpo_analysis *a,
                         const struct lpo_critical_path *p)
 {
     struct lpo_record *list = lpo_doc_put_list(to, "names");
 
-    for (size_t i = 0; i < p->entries.len && i < ENTRIES_IN_JSON; i++) {
+    for (size_t i = 0; i < p->entries.len && i < listed(a, ENTRIES_IN_JSON); i++) {
         const struct lpo_critical_entry *e = &p->entries.at[i];
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
@@ -229,7 +239,7 @@ static void put_regions(struct lpo_record *to, const struct lpo_analysis *a,
     struct lpo_record *list = lpo_doc_put_list(to, "regions");
     LPO_STR room = { 0 };
 
-    for (size_t i = 0; i < p->regions.len && i < ENTRIES_IN_JSON; i++) {
+    for (size_t i = 0; i < p->regions.len && i < listed(a, ENTRIES_IN_JSON); i++) {
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
         lpo_doc_put_text(r, "path", region_path(a, p->regions.at[i].node, &room));
@@ -242,12 +252,49 @@ static void put_regions(struct lpo_record *to, const struct lpo_analysis *a,
 struct step_source {
     const struct lpo_analysis *a;
     const struct lpo_critical_path *p;
+    const uint32_t *longest; /* those that are listed, in order of time */
+    size_t count;
 };
+
+static int64_t wall_of(const struct step_source *from, uint32_t i)
+{
+    return lpo_analysis_steps(from->a)->rows.at[from->p->steps.at[i].step].wall_ns;
+}
+
+static int by_wall(const void *x, const void *y, void *ctx)
+{
+    int64_t a = wall_of(ctx, *(const uint32_t *)x), b = wall_of(ctx, *(const uint32_t *)y);
+
+    return a != b ? (a > b ? -1 : 1) : *(const uint32_t *)x < *(const uint32_t *)y ? -1 : 1;
+}
+
+static int by_number(const void *x, const void *y)
+{
+    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+
+    return a < b ? -1 : a > b;
+}
+
+static const uint32_t *longest_steps(struct lpo_arena *arena, const struct step_source *from,
+                                     size_t most, size_t *count)
+{
+    size_t all = from->p->steps.len;
+    uint32_t *rows = lpo_arena_array(arena, all + 1, sizeof *rows);
+
+    for (uint32_t i = 0; i < all; i++)
+        rows[i] = i;
+    *count = all < most ? all : most;
+    if (all > most) {
+        qsort_r(rows, all, sizeof *rows, by_wall, (void *)(uintptr_t)from);
+        qsort(rows, most, sizeof *rows, by_number);
+    }
+    return rows;
+}
 
 static void put_step(const void *ctx, size_t i, struct lpo_record *r)
 {
     const struct step_source *from = ctx;
-    const struct lpo_critical_step *s = &from->p->steps.at[i];
+    const struct lpo_critical_step *s = &from->p->steps.at[from->longest[i]];
     const struct lpo_program_step *x = &lpo_analysis_steps(from->a)->rows.at[s->step];
     const struct lpo_trace *t = from->a->trace;
 
@@ -262,7 +309,7 @@ static void put_path(struct lpo_record *r, const struct lpo_analysis *a,
     struct step_source *from = LPO_NEW(r->arena, struct step_source);
     struct lpo_record *list, *graph;
 
-    *from = (struct step_source){ a, p };
+    *from = (struct step_source){ .a = a, .p = p };
     lpo_doc_put_text(r, "scope", scope_name(r->arena, a->trace, p));
     lpo_doc_put_int(r, "wall_ns", p->end_ns - p->start_ns);
     lpo_doc_put_int(r, "simulated_ns", p->simulated_ns);
@@ -288,8 +335,8 @@ static void put_path(struct lpo_record *r, const struct lpo_analysis *a,
     lpo_doc_put_uint(graph, "without_launch", p->without_launch);
     lpo_doc_put_int(graph, "usual_launch_ns", p->usual_launch_ns);
     lpo_doc_put_int(graph, "usual_gap_ns", p->usual_gap_ns);
-    lpo_doc_put_stream(r, "steps", p->steps.len < STEPS_IN_JSON ? p->steps.len : STEPS_IN_JSON,
-                       put_step, from);
+    from->longest = longest_steps(r->arena, from, listed(a, STEPS_IN_JSON), &from->count);
+    lpo_doc_put_stream(r, "steps", from->count, put_step, from);
 }
 
 void lpo_report_put_critical(struct lpo_record *to, const struct lpo_analysis *a)
