@@ -8,6 +8,7 @@
 #include "analysis/counters/overlay.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/operators/cost.h"
+#include "region/select.h"
 #include "region/tree.h"
 #include "rundir/members.h"
 #include "rundir/rundir.h"
@@ -147,6 +148,23 @@ static void lay_samples(struct lpo_rundir *d)
         lpo_vec_push(&d->problems, "no trace here was recorded while the counters were sampled");
 }
 
+/* A tool that counts sees only regions with kernels of its own: a pattern for one that another
+ * source saw is no pattern that matched nothing. */
+static void match_other_regions(struct lpo_rundir *d)
+{
+    for (size_t i = 0; i < d->sources.len; i++)
+        for (size_t k = 0; k < d->sources.len; k++) {
+            const struct lpo_source *s = &d->sources.at[i], *other = &d->sources.at[k];
+
+            if (i == k || !s->analysis || !other->analysis || !s->select ||
+                !(s->kind->roles & LPO_ROLE_COUNTERS))
+                continue;
+            free(lpo_region_selection_regions(s->select, other->analysis->tree));
+            if (d->counters_select)
+                free(lpo_region_selection_regions(d->counters_select, other->analysis->tree));
+        }
+}
+
 static void analyse_all(struct lpo_analysis_run *run)
 {
     struct lpo_rundir *d = run->dir;
@@ -166,6 +184,7 @@ static void analyse_all(struct lpo_analysis_run *run)
         if (s->analysis)
             lpo_analysis_select(s->analysis, s->select, s == changed || s->analysis->sampled);
     }
+    match_other_regions(d);
 }
 
 int lpo_analysis_run_operator_rules(struct lpo_analysis_run *run, const char *const *texts,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/ncu_regions.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
@@ -8,6 +9,7 @@
 #include "hydra/compose.h"
 #include "region/scope.h"
 #include "region/select.h"
+#include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/region_rows.h"
 #include "report/tables/tables.h"
@@ -439,6 +441,43 @@ bool lpo_report_ncu_region_csv(const struct lpo_report_ncu *n, size_t i, struct 
     return true;
 }
 
+static bool has_row(const struct lpo_report_ncu *n, const char *path)
+{
+    for (size_t i = 0; i < lpo_report_ncu_rows(n); i++)
+        if (lpo_streq(path_of(n, i), path))
+            return true;
+    return false;
+}
+
+/* Regions that the program entered, as another source of the run saw it, and in which ncu measured
+ * no kernel: they are no patterns that matched nothing. */
+static void note_empty(struct lpo_doc *doc, const struct lpo_report_ncu *n)
+{
+    enum { MOST = 8 };
+    size_t empty = 0;
+    LPO_STR names = { 0 };
+
+    for (size_t i = 0; n->analysis->select && i < n->d->sources.len; i++) {
+        const struct lpo_analysis *a = n->d->sources.at[i].analysis;
+        bool *picked = a && a->tree != n->analysis->tree
+                           ? lpo_region_selection_regions(n->analysis->select, a->tree)
+                           : NULL;
+
+        for (uint32_t k = 0; picked && k < a->tree->nodes.len; k++) {
+            LPO_STR path = { 0 };
+
+            lpo_region_add_path(a->tree, k, &path);
+            if (picked[k] && a->tree->nodes.at[k].parent == LPO_NONE &&
+                !has_row(n, lpo_str_text(&path)) && empty++ < MOST)
+                lpo_str_addf(&names, "%s'%s'", names.len ? ", " : "", lpo_str_text(&path));
+        }
+        free(picked);
+    }
+    if (empty)
+        lpo_doc_note(doc, LPO_NOTE_INFO, "no kernel was measured in %s%s", lpo_str_text(&names),
+                     empty > MOST ? ", …" : "");
+}
+
 static void put_folders(struct lpo_record *data, const struct lpo_report_ncu *n)
 {
     struct lpo_record *folders = lpo_doc_put_list(data, "folders");
@@ -509,6 +548,7 @@ struct lpo_doc *lpo_report_ncu_doc(const struct lpo_report_ncu *n)
     add_overview(doc, n->all);
     lpo_doc_section(doc, "coverage", "Coverage", 1);
     lpo_report_add_coverage(doc, n->all);
+    note_empty(doc, n);
     lpo_report_notes_doc(doc, n->analysis, n->analysis->select);
     lpo_doc_section(doc, "each", "Region by region", 1);
     for (size_t i = 0; i < lpo_report_ncu_rows(n); i++)

@@ -296,6 +296,14 @@ class Regions(test_recorded.Recorded):
         self.assertIn("no region fits 'prefil'; did you mean 'prefill'?", " ".join(self.stage("ncu")["notes"]))
         self.assertNotIn("prefill", self.regions("ncu/regions/report.json"))
 
+    def test_a_region_without_kernels_is_no_pattern_that_matched_nothing(self) -> None:
+        done = self.replay(*NCU_ON, "pipeline.ncu.regions.enable=true", "pipeline.ncu.regions.include=[prefill,A,nosuch]")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = self.text("ncu/regions/report.md")
+        self.assertIn("no kernel was measured in 'prefill'", text)
+        for name in ("ncu/regions/report.md", "report.md"):
+            self.assertEqual([p for p in ("prefill", "A", "nosuch") if f"pattern '{p}' matched nothing" in self.text(name)], ["nosuch"])
+
     def test_without_the_aggregate(self) -> None:
         self.overlaid("pipeline.ncu.regions.aggregate=false")
         for name, has in (("ncu/regions/report.json", False), ("report.json", True)):

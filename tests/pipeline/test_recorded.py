@@ -220,7 +220,8 @@ class Ncu(Recorded):
     def test_a_capture_leaves_report_and_tables(self) -> None:
         done = self.replay(*NCU_ON)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.has("ncu/run.ncu-rep", "ncu/raw.csv", "ncu/sections_report.txt", "ncu/sections.txt", "ncu/cmd.txt")
+        self.has("ncu/run.ncu-rep", "ncu/raw.csv", "ncu/sections_report.txt", "ncu/sections.txt", "ncu/cmd.txt",
+                 "figures/kernels_busy.svg")
 
     def test_what_this_ncu_does_not_have_is_dropped_with_a_note(self) -> None:
         cli = "pipeline.ncu.ncu_cli."

@@ -21,7 +21,7 @@
 #include "util/units.h"
 #include "util/vec.h"
 
-enum { KERNELS = 15, RULES = 8 };                           /* at least, in a short report */
+enum { KERNELS = 15, RULES = 8, BINS = 10 };                /* at least, in a short report */
 enum { REGIONS = 40, KERNELS_OF_REGION = 10, WIDTH = 160 }; /* in kernels.md */
 
 /* --- tables ----------------------------------------------------------------------------------- */
@@ -218,6 +218,41 @@ static const struct lpo_trace *counters_of(const struct lpo_rundir *d)
     return s ? s->trace : NULL;
 }
 
+/* How many kernels keep a part of the GPU how busy: shares of peaks in tenths. One kernel is its
+ * own row of the table. */
+static void add_histogram(struct lpo_doc *doc, const struct lpo_trace *t)
+{
+    static const struct {
+        enum lpo_kernel_figure figure;
+        const char *title;
+    } shown[] = { { LPO_FIGURE_SM, "SM" },
+                  { LPO_FIGURE_L2, "L2" },
+                  { LPO_FIGURE_DRAM, "DRAM" },
+                  { LPO_FIGURE_OCCUPANCY, "occupancy" } };
+    const struct lpo_counters_by_kernel measured = lpo_counters_by_kernel(doc->arena, t);
+    struct lpo_figure *f;
+
+    if (measured.len < 2)
+        return;
+    f = lpo_doc_figure(doc, "kernels_busy", "Kernels by share of peak", LPO_FIG_LINES);
+    f->x_title = "% of peak";
+    f->y_title = "kernels";
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        size_t bins[BINS] = { 0 };
+
+        for (size_t k = 0; k < measured.len; k++) {
+            struct lpo_measure m = measured.at[k].figure[shown[i].figure];
+
+            if (lpo_measure_known(m) && m.value >= 0)
+                bins[m.value >= 100 ? BINS - 1 : (size_t)(m.value * BINS / 100)]++;
+        }
+        for (size_t b = 0; measured.has[shown[i].figure] && b < BINS; b++)
+            lpo_doc_figure_point(f, shown[i].title,
+                                 lpo_arena_printf(doc->arena, "%zu", b * 100 / BINS),
+                                 (double)(b * 100 + 50) / BINS, (double)bins[b]);
+    }
+}
+
 void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s)
 {
@@ -226,6 +261,8 @@ void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_doc_section(doc, "kernels", "Most expensive kernels", 1);
     lpo_doc_section_page(doc, "kernels.md");
     lpo_report_add_top_kernels(doc, s->analysis, counters_of(d), d->top)->least_rows = KERNELS;
+    if (counters_of(d))
+        add_histogram(doc, counters_of(d));
     lpo_report_ncu_rules(doc, d, 2, RULES, false);
 }
 
