@@ -3,8 +3,8 @@
  * glob or regular expression, as levels of regions, and as an expression in ncu's grammar. */
 #include "scratch.h"
 
-#include "pipeline/known_regions.h"
 #include "pipeline/ncu/nvtx_expr.h"
+#include "pipeline/stage.h"
 #include "region/pattern/pattern.h"
 #include "util/arena.h"
 #include "util/err.h"

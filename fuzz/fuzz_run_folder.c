@@ -5,7 +5,6 @@
 #include "scratch.h"
 
 #include "analysis/run.h"
-#include "pipeline/known_regions.h"
 #include "pipeline/stage.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"

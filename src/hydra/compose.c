@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hydra/defaults/choices.h"
+#include "hydra/defaults/entry.h"
 #include "hydra/defaults/repo.h"
 #include "hydra/hydra_node.h"
 #include "hydra/interp/interp.h"

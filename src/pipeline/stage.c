@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every stage is made of: steps, tools, limits, and what the workload reported. */
 #include "pipeline/stage.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/python.h"
+#include "analysis/phases/phases.h"
 #include "run/child/supervise.h"
+#include "run/install.h"
 #include "run/manifest.h"
 #include "run/provenance.h"
 #include "run/secrets/secrets.h"
@@ -15,6 +15,88 @@
 #include "util/json.h"
 #include "util/path.h"
 #include "util/str.h"
+
+/* --- regions that an earlier stage of the run recorded ------------------------------------------
+ */
+
+enum { MAX_DOMAINS = 256 };
+
+static void add_domain(struct lpo_known_regions *seen, const char *domain)
+{
+    for (size_t i = 0; i < seen->ndomains; i++)
+        if (strcmp(seen->domains[i], domain) == 0)
+            return;
+    if (*domain && seen->ndomains < MAX_DOMAINS)
+        seen->domains[seen->ndomains++] = domain;
+}
+
+void lpo_pipeline_known_regions_read(struct lpo_arena *a, const char *path,
+                                     struct lpo_known_regions *out)
+{
+    const struct lpo_json *doc = NULL, *list;
+    struct lpo_err err = { 0 };
+
+    if (lpo_json_read_file(a, path, &doc, &err) < 0)
+        return;
+    list = lpo_json_get(doc, "regions");
+    if (!list || list->count == 0)
+        return;
+    out->at = lpo_arena_array(a, list->count, sizeof *out->at);
+    out->domains = lpo_arena_array(a, MAX_DOMAINS, sizeof *out->domains);
+    LPO_JSON_EACH(item, list)
+    {
+        const char *region = lpo_json_text(lpo_json_get(item, "path"), NULL);
+        const char *kind = lpo_json_text(lpo_json_get(item, "kind"), "");
+
+        if (region && strcmp(kind, "outside") != 0)
+            out->at[out->len++] = (struct lpo_known_region){
+                .path = region,
+                .start_end = strcmp(kind, "start_end") == 0,
+                .prepares = lpo_phases_path_prepares(region),
+                .visits = (uint64_t)lpo_json_int(lpo_json_get(item, "visits"), 0),
+            };
+        add_domain(out, lpo_json_text(lpo_json_get(item, "domain"), ""));
+    }
+}
+
+/* --- what lpo puts into a Python workload -------------------------------------------------------
+ */
+
+int lpo_pipeline_python_inject(struct lpo_stage_ctx *ctx, struct lpo_step *step,
+                               struct lpo_err *err)
+{
+    struct lpo_arena *a = ctx->arena;
+    const char *folder = lpo_run_install_find(a, "lpo_sitecustomize");
+    const char *path = getenv("PYTHONPATH");
+
+    if (!folder)
+        return lpo_fail(err, LPO_E_MISSING,
+                        "the folder lpo_sitecustomize is not beside lpo; install lpo whole");
+    for (size_t i = 0; i < step->nenv; i++) /* the workload may bring its own */
+        if (strcmp(step->env[i].name, "PYTHONPATH") == 0)
+            path = step->env[i].value;
+    if (path && lpo_str_starts(path, folder)) /* two of the stage's wishes */
+        return 0;
+    lpo_run_step_env(a, step, "PYTHONPATH",
+                     path && *path ? lpo_arena_printf(a, "%s:%s", folder, path) : folder);
+    return 0;
+}
+
+int lpo_pipeline_python_modules(struct lpo_stage_ctx *ctx, struct lpo_step *step,
+                                struct lpo_err *err)
+{
+    long long depth = lpo_settings_int(ctx->config, "pipeline.native.modules_depth");
+
+    if (!lpo_settings_bool(ctx->config, "pipeline.native.modules") ||
+        !lpo_workload_may_be_python(ctx->arena, ctx->config, ctx->call_dir))
+        return 0;
+    lpo_run_step_env(ctx->arena, step, "LPO_TORCH_MODULES",
+                     lpo_arena_printf(ctx->arena, "%lld", depth));
+    return lpo_pipeline_python_inject(ctx, step, err);
+}
+
+/* --- what every stage uses ----------------------------------------------------------------------
+ */
 
 enum { EXIT_MISSING = 3 }; /* of toy_llm and hf_generate.py: docs/workloads.md */
 

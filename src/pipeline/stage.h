@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pipeline/known_regions.h"
 #include "run/step.h"
 #include "run/workload/workload.h"
 #include "settings/settings.h"
@@ -24,6 +23,29 @@ struct lpo_node;
 struct lpo_result;
 struct lpo_rundir_kind;
 struct lpo_stage_record;
+
+/* A stage that is limited to regions checks their names here before it starts its tool: a name that
+ * does not exist would cost a whole run of the program and leave nothing. Such a limit is dropped
+ * with one line: lpo_pipeline_stage_drop_gate(). */
+/* One region; docs/run.md describes the file, native/regions.json. */
+struct lpo_known_region {
+    const char *path; /* "decode/LLM@step": '/' inside a name as "\/", other domains "domain@" */
+    bool start_end, prepares; /* `prepares`: loading, warming up (conf/rules/steps.yaml) */
+    uint64_t visits;
+};
+
+struct lpo_known_regions {
+    struct lpo_known_region *at; /* NULL: nothing is known */
+    size_t len;
+    const char **domains; /* those besides the default one; NULL: every '@' ends a domain */
+    size_t ndomains;
+    bool complete; /* the program was recorded to its end: a region that is not here does not exist,
+                    * and with `len` 0 there is none at all */
+};
+
+/* From the file of that kind at `path`; leaves `out` empty where there is none. */
+void lpo_pipeline_known_regions_read(struct lpo_arena *a, const char *path,
+                                     struct lpo_known_regions *out);
 
 struct lpo_stage;
 
@@ -145,7 +167,7 @@ struct lpo_step *lpo_pipeline_stage_add_tool(struct lpo_stage_ctx *ctx, struct l
 int lpo_pipeline_stage_tool(struct lpo_stage_ctx *ctx, const struct lpo_stage *stage,
                             const char **out, struct lpo_err *err);
 
-/* The key limits the stage to a range that the program does not enter (known_regions.h): one line
+/* The key limits the stage to a range that the program does not enter (above): one line
  * that the tool runs without the limit. `near`: the range that was probably meant, or NULL. */
 void lpo_pipeline_stage_drop_gate(struct lpo_stage_ctx *ctx, const char *key, const char *gate,
                                   const char *near);
@@ -159,3 +181,15 @@ int lpo_pipeline_stage_judge(const struct lpo_step *step, const struct lpo_resul
 
 /* Notes for what the workload's metrics.json says went wrong, where it wrote one. */
 void lpo_pipeline_stage_note_workload(struct lpo_stage_ctx *ctx);
+
+/* --- Python workloads, by a `sitecustomize` folder
+ * ------------------------------------------------- */
+
+/* Puts the folder first on the program's PYTHONPATH, once: the interpreter imports `sitecustomize`
+ * at its start, and ours then imports the one that it hides. */
+int lpo_pipeline_python_inject(struct lpo_stage_ctx *ctx, struct lpo_step *step,
+                               struct lpo_err *err);
+/* A range for each call of an nn.Module, where pipeline.native.modules asks for it and the workload
+ * may be a Python program. */
+int lpo_pipeline_python_modules(struct lpo_stage_ctx *ctx, struct lpo_step *step,
+                                struct lpo_err *err);

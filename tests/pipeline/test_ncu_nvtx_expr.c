@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../unit.h"
 
-#include "pipeline/known_regions.h"
 #include "pipeline/ncu/nvtx_expr.h"
+#include "pipeline/stage.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"

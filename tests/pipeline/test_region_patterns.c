@@ -4,8 +4,8 @@
  * that ncu cannot express the pattern exactly. */
 #include "../unit.h"
 
-#include "pipeline/known_regions.h"
 #include "pipeline/ncu/nvtx_expr.h"
+#include "pipeline/stage.h"
 #include "region/pattern/pattern.h"
 #include "region/select.h"
 #include "region/tree.h"

@@ -18,6 +18,114 @@
 #include "util/path.h"
 #include "util/str.h"
 
+/* --- built-in configs: Hydra 1.3's own settings, as far as they have a meaning here -------------
+ */
+
+static const struct builtin {
+    const char *path, *text;
+} table[] = {
+    { "hydra/config", "defaults:\n"
+                      "- output: default\n"
+                      "- launcher: basic\n"
+                      "- sweeper: basic\n"
+                      "- help: default\n"
+                      "- hydra_help: default\n"
+                      "- hydra_logging: default\n"
+                      "- job_logging: default\n"
+                      "- callbacks: null\n"
+                      "- env: default\n"
+                      "- _self_\n"
+                      "mode: null\n"
+                      "searchpath: []\n"
+                      "callbacks: {}\n"
+                      "output_subdir: .hydra\n"
+                      "overrides: {hydra: [], task: []}\n"
+                      "job:\n"
+                      "  name: ???\n"
+                      "  chdir: null\n"
+                      "  override_dirname: ???\n"
+                      "  id: ???\n"
+                      "  num: ???\n"
+                      "  config_name: ???\n"
+                      "  env_set: {}\n"
+                      "  env_copy: []\n"
+                      "  config:\n"
+                      "    override_dirname: {kv_sep: '=', item_sep: ',', exclude_keys: []}\n"
+                      "runtime:\n"
+                      "  version: ???\n"
+                      "  version_base: ???\n"
+                      "  cwd: ???\n"
+                      "  config_sources: ???\n"
+                      "  output_dir: ???\n"
+                      "  choices: {}\n"
+                      "verbose: false\n" },
+    { "hydra/output/default", "# @package hydra\n"
+                              "run:\n"
+                              "  dir: outputs/${now:%Y-%m-%d}/${now:%H-%M-%S}\n"
+                              "sweep:\n"
+                              "  dir: multirun/${now:%Y-%m-%d}/${now:%H-%M-%S}\n"
+                              "  subdir: ${hydra.job.num}\n" },
+    { "hydra/launcher/basic",
+      "_target_: hydra._internal.core_plugins.basic_launcher.BasicLauncher\n" },
+    { "hydra/sweeper/basic", "_target_: hydra._internal.core_plugins.basic_sweeper.BasicSweeper\n"
+                             "max_batch_size: null\n"
+                             "params: null\n" },
+    { "hydra/help/default", "app_name: ${hydra.job.name}\n"
+                            "header: ''\n"
+                            "footer: ''\n"
+                            "template: ''\n" },
+    { "hydra/hydra_help/default", "hydra_help: ???\ntemplate: ''\n" },
+    { "hydra/hydra_logging/default", "version: 1\nroot: {level: INFO}\n" },
+    { "hydra/hydra_logging/disabled", "version: 1\nroot: null\n" },
+    { "hydra/hydra_logging/hydra_debug", "version: 1\nroot: {level: DEBUG}\n" },
+    { "hydra/hydra_logging/none", "" },
+    { "hydra/job_logging/default", "version: 1\nroot: {level: INFO, handlers: [console, file]}\n" },
+    { "hydra/job_logging/disabled", "version: 1\nroot: null\n" },
+    { "hydra/job_logging/none", "" },
+    { "hydra/job_logging/stdout", "version: 1\nroot: {level: INFO, handlers: [console]}\n" },
+    { "hydra/env/default", "" },
+};
+
+enum { ROWS = sizeof table / sizeof *table };
+
+static const char *builtin_text(const char *path)
+{
+    for (int i = 0; i < ROWS; i++)
+        if (strcmp(table[i].path, path) == 0)
+            return table[i].text;
+    return NULL;
+}
+
+static bool is_builtin_group(const char *path)
+{
+    size_t len = strlen(path);
+
+    if (len == 0)
+        return true;
+    for (int i = 0; i < ROWS; i++)
+        if (strncmp(table[i].path, path, len) == 0 && table[i].path[len] == '/')
+            return true;
+    return false;
+}
+
+static const char *builtin_option(const char *group, size_t n)
+{
+    size_t len = strlen(group);
+
+    for (int i = 0; i < ROWS; i++) {
+        const char *path = table[i].path;
+
+        if (strncmp(path, group, len) != 0 || path[len] != '/' || strchr(path + len + 1, '/'))
+            continue;
+        if (n-- == 0)
+            return path + len + 1;
+    }
+    return NULL;
+}
+
+/* --- the search path ----------------------------------------------------------------------------
+ */
+
 /* "# @package name" at the top of a file */
 
 enum { HEADER_CHARS = 512 }; /* Hydra looks no further */
@@ -187,7 +295,7 @@ static bool is_file(const char *path)
 
 static bool source_has(const struct lpo_repo *r, const struct source *s, const char *path)
 {
-    return s->dir ? is_file(file_of(r, s, path)) : lpo_builtin_text(path) != NULL;
+    return s->dir ? is_file(file_of(r, s, path)) : builtin_text(path) != NULL;
 }
 
 static const struct source *find_source(const struct lpo_repo *r, const char *path)
@@ -209,7 +317,7 @@ bool lpo_defaults_repo_has_group(const struct lpo_repo *r, const char *path)
         const struct source *s = &r->sources[i];
 
         if (s->dir ? lpo_path_is_dir(lpo_arena_printf(r->arena, "%s/%s", s->dir, path))
-                   : lpo_builtin_has_group(path))
+                   : is_builtin_group(path))
             return true;
     }
     return false;
@@ -369,7 +477,7 @@ static int load(struct lpo_repo *r, const struct source *s, const char *path,
     int rc;
 
     if (!s->dir) {
-        const char *builtin = lpo_builtin_text(path);
+        const char *builtin = builtin_text(path);
 
         l->file = lpo_arena_printf(r->arena, "<lpo>/%s.yaml", path);
         rc = parse(r, path, builtin, strlen(builtin), l, err);
@@ -442,7 +550,7 @@ size_t lpo_defaults_repo_options(const struct lpo_repo *r, const char *group, co
         if (r->sources[i].dir)
             list_dir(r, lpo_arena_printf(r->arena, "%s/%s", r->sources[i].dir, group), names);
         else
-            for (size_t j = 0; (name = lpo_builtin_option(group, j)); j++)
+            for (size_t j = 0; (name = builtin_option(group, j)); j++)
                 lpo_map_put(names, name, strlen(name), NULL);
     }
     n = lpo_map_count(names);

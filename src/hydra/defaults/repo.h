@@ -48,9 +48,3 @@ size_t lpo_defaults_repo_source_count(const struct lpo_repo *r);
 /* Of source i: scheme "file" or "pkg", path and provider. */
 void lpo_defaults_repo_source(const struct lpo_repo *r, size_t i, const char **scheme,
                               const char **path, const char **provider);
-
-/* builtin.c: the text of a built-in config, or NULL. */
-const char *lpo_builtin_text(const char *path);
-bool lpo_builtin_has_group(const char *path);
-/* The i-th config directly in `group`, or NULL after the last. */
-const char *lpo_builtin_option(const char *group, size_t i);

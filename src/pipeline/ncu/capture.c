@@ -5,7 +5,6 @@
 
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/ncu/nvtx_expr.h"
-#include "pipeline/python.h"
 #include "pipeline/stage.h"
 #include "region/pattern/pattern.h"
 #include "run/manifest.h"

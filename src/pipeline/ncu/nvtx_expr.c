@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "pipeline/known_regions.h"
+#include "pipeline/stage.h"
 #include "region/pattern/pattern.h"
 #include "trace/xla_names.h"
 #include "util/arena.h"

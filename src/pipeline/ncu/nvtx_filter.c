@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pipeline/known_regions.h"
 #include "pipeline/ncu/nvtx_expr.h"
 #include "pipeline/stage.h"
 #include "run/manifest.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PyTorch's profiler, injected into any Python workload (pipeline/python.h). */
+/* PyTorch's profiler, injected into any Python workload (pipeline/stage.h). */
 #include <string.h>
 
-#include "pipeline/python.h"
 #include "pipeline/stage.h"
 #include "run/child/capture.h"
 #include "run/folder.h"
