@@ -201,7 +201,8 @@ class Table:
                 self.weight[i] = 1 / (sorted(errors)[len(errors) // 2] ** 2 + 1e-6)
 
     def estimate(self, fixed, at):
-        """(ratio, certain) from the neighbours along every axis: their weighted median."""
+        """(ratio, certain) from the neighbours along every axis: their weighted median, between two of them where it
+        falls between. A mean would follow the one axis that is wrong."""
         found, certain = [], False
         for i in range(len(at)):
             low, high = self.neighbours(fixed, at, i)
@@ -210,13 +211,19 @@ class Table:
                 certain = True
             elif low or high:
                 found.append(((low or high)[1], self.weight[i] * 0.1))
+        if not found:
+            return None, False
+        if len(found) < 3:  # of two, the axis that can be trusted more
+            return max(found, key=lambda f: f[1])[0], certain
         found.sort()
-        half = sum(w for _, w in found) / 2
+        half, past, before = sum(w for _, w in found) / 2, 0, None
         for y, w in found:
-            half -= w
-            if half <= 0:
-                return y, certain
-        return None, False
+            middle = past + w / 2
+            if middle >= half:
+                part = 0 if before is None else (half - before[0]) / (middle - before[0])
+                return y if before is None else before[1] + (y - before[1]) * part, certain
+            past, before = past + w, (middle, y)
+        return found[-1][0], certain
 
     def blocks(self):
         """First word -> axes, {variant: rows of ratios, None beyond what was measured}."""
