@@ -143,6 +143,15 @@ class Causes(WorkCase):
         cause = self.first(self.pair(Program(), b))
         self.assertEqual((cause["b"]["name"], cause["a"]["count"], cause["b"]["count"]), ("silu_mul_kernel", 4, 16))
 
+    def test_all_kernels_slower_are_one_row(self) -> None:
+        """As under another clock: no kernel is named alone."""
+        a = Program().jittered(0.002, 1)
+        out = self.pair(a, a.scaled(None, 1.08), "--fail-over", "3%", want=4)
+        cause = self.first(out)
+        self.assertIn("nearly all kernels", cause["b"]["name"])
+        self.assertGreater(cause["delta_ns"], 0.9 * 0.08 * a.gpu_ns() / 10)
+        self.assertEqual([c["kind"] for c in out["causes"]], ["kernel", "rest"])
+
     def test_nothing_is_new_because_it_crossed_a_line(self) -> None:
         """The same idle time on both sides is no cause, whatever share of the window it is."""
         a = Program().waiting("cpu_op", "load", 20_000)

@@ -16,13 +16,15 @@
 #include "util/map.h"
 #include "util/str.h"
 
-enum { MOST_CAUSES = 12 };
+enum { MOST_CAUSES = 12, FEWEST_KERNELS = 4 };
 
 #define SMALLEST     0.002 /* of a unit: less is part of the rest */
 #define MOST_OF      0.6   /* of a change: it is there */
 #define BRANCH       0.25  /* of the change of a path: one of those inside is followed */
 #define OWN_SHARE    0.75  /* of the idle time of a path: it is about this */
 #define RENAMED      0.1   /* of what is gone, that is new under another name */
+#define NEARLY_ALL   0.8   /* of the GPU time */
+#define ALIKE        0.25  /* of a slowdown: two that differ by no more are one */
 #define MEMBER_ALONE 0.7   /* of the changes of all equal layers */
 
 const char *lpo_diff_cause_name(enum lpo_diff_cause_kind kind)
@@ -64,6 +66,7 @@ static struct lpo_diff_cause new_cause(enum lpo_diff_cause_kind kind)
                                     .member = "",
                                     .python = "",
                                     .inner = "",
+                                    .late = "",
                                     .group = UINT32_MAX,
                                     .row = UINT32_MAX };
 }
@@ -526,6 +529,136 @@ static int by_change(const void *a, const void *b)
     return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) : strcmp(x->name[1], y->name[1]);
 }
 
+/* --- what all kernels, or one rank, have in common -------------------------------------------- */
+
+struct slowdown {
+    double by, weight; /* logarithm of B over A for one launch; GPU time in A */
+};
+
+static int by_slowdown(const void *a, const void *b)
+{
+    const struct slowdown *x = a, *y = b;
+
+    return (x->by > y->by) - (x->by < y->by);
+}
+
+static bool is_alike(double by, double common)
+{
+    return fabs(by - common) <= fmax(0.01, ALIKE * fabs(common));
+}
+
+/* Does each launch of nearly all kernels take longer by the same share? So much; else 0. */
+static double common_slowdown(const struct lpo_diff *d)
+{
+    const lpo_diff_rows *rows = &d->rows[LPO_DIFF_KERNELS];
+    LPO_VEC(struct slowdown) all = { 0 };
+    double weight = 0, half = 0, agree = 0, middle = 0;
+
+    for (size_t i = 0; i < rows->len; i++) {
+        const struct lpo_diff_amount *a = &rows->at[i].amount[LPO_DIFF_A];
+        const struct lpo_diff_amount *b = &rows->at[i].amount[LPO_DIFF_B];
+
+        weight += (double)a->ns;
+        if (a->ns > 0 && b->ns > 0 && a->count && b->count)
+            lpo_vec_push(&all, (struct slowdown){ log((double)b->ns / (double)b->count /
+                                                      ((double)a->ns / (double)a->count)),
+                                                  (double)a->ns });
+    }
+    if (all.len)
+        qsort(all.at, all.len, sizeof *all.at, by_slowdown);
+    for (size_t i = 0; i < all.len && half * 2 < weight; i++) {
+        half += all.at[i].weight;
+        middle = all.at[i].by;
+    }
+    for (size_t i = 0; i < all.len; i++)
+        if (is_alike(all.at[i].by, middle))
+            agree += all.at[i].weight;
+    if (all.len < FEWEST_KERNELS || agree < NEARLY_ALL * weight || fabs(middle) < LPO_DIFF_LEAST)
+        middle = 0;
+    lpo_vec_free(&all);
+    return expm1(middle);
+}
+
+/* Is it a kernel that is slower as nearly all are? */
+static bool is_common(const struct lpo_diff_cause *c, double common)
+{
+    return c->kind == LPO_DIFF_CAUSE_KERNEL && c->busy[LPO_DIFF_A] > 0 &&
+           c->count[LPO_DIFF_A] > 0 && c->count[LPO_DIFF_B] > 0 &&
+           is_alike(log(c->busy[LPO_DIFF_B] / c->count[LPO_DIFF_B] /
+                        (c->busy[LPO_DIFF_A] / c->count[LPO_DIFF_A])),
+                    log1p(common));
+}
+
+/* Another clock makes every kernel slower: one row. Not where one layer alone changed, which has a
+ * share of all kernels. */
+static void join_kernels(struct lpo_diff *d)
+{
+    double by = common_slowdown(d);
+    struct lpo_diff_cause *first = NULL;
+    size_t kept = 0, joined = 0;
+
+    for (size_t i = 0; i < d->causes.len; i++)
+        by = *d->causes.at[i].member ? 0 : by;
+    for (size_t i = 0; by != 0 && i < d->causes.len; i++) {
+        struct lpo_diff_cause *c = &d->causes.at[i];
+
+        if (!is_common(c, by) || !first) {
+            d->causes.at[kept++] = *c;
+            if (is_common(c, by))
+                first = &d->causes.at[kept - 1];
+            continue;
+        }
+        joined++;
+        for (int side = 0; side < LPO_DIFF_SIDES; side++) {
+            first->value[side] += c->value[side];
+            first->busy[side] += c->busy[side];
+            first->count[side] += c->count[side];
+        }
+    }
+    if (!joined)
+        return;
+    d->causes.len = kept;
+    first->op = first->region = "";
+    first->row = UINT32_MAX;
+    for (int side = 0; side < LPO_DIFF_SIDES; side++)
+        first->name[side] = first->full[side] =
+            lpo_arena_printf(d->arena, "nearly all kernels, each by about %+.1f %%", 100 * by);
+    qsort(d->causes.at, kept, sizeof *d->causes.at, by_change);
+}
+
+static double computed(const struct lpo_diff_device *v, double units)
+{
+    double sum = 0;
+
+    for (int i = 0; i < LPO_DIFF_PART_COMMUNICATION; i++)
+        sum += (double)v->parts[i];
+    return sum / units;
+}
+
+/* Others wait in their collectives for a GPU that computes longer: its name; "": there is none. */
+static const char *late_device(const struct lpo_diff *d, double wait)
+{
+    const struct lpo_diff_digest *a = d->shown[LPO_DIFF_A], *b = d->shown[LPO_DIFF_B];
+    double most = 0, second = 0;
+    const char *name = "";
+
+    for (size_t i = 0; i < a->devices.len; i++)
+        for (size_t k = 0; k < b->devices.len; k++) {
+            double by;
+
+            if (strcmp(a->devices.at[i].scope, b->devices.at[k].scope) != 0)
+                continue;
+            by = computed(&b->devices.at[k], d->units[LPO_DIFF_B]) -
+                 computed(&a->devices.at[i], d->units[LPO_DIFF_A]);
+            second = by > most ? most : fmax(second, by);
+            if (by > most) {
+                most = by;
+                name = b->devices.at[k].scope;
+            }
+        }
+    return most >= 0.5 * wait && second < 0.5 * most ? name : "";
+}
+
 /* Collectives that are hidden less have one reason: one row, with the name of the largest. */
 static void join_exposed(struct lpo_diff *d)
 {
@@ -556,6 +689,8 @@ static void join_exposed(struct lpo_diff *d)
     for (int side = 0; joined && side < LPO_DIFF_SIDES; side++)
         first->name[side] =
             lpo_arena_printf(d->arena, "%s and %zu more", first->name[side], joined);
+    if (first && change_of(first) > 0)
+        first->late = late_device(d, change_of(first));
     if (joined)
         qsort(d->causes.at, kept, sizeof *d->causes.at, by_change);
 }
@@ -575,11 +710,12 @@ void lpo_diff_find_causes(struct lpo_diff *d)
     }
     if (d->causes.len)
         qsort(d->causes.at, d->causes.len, sizeof *d->causes.at, by_change);
+    name_members(d);
+    join_kernels(d);
     join_exposed(d);
     while (d->causes.len > MOST_CAUSES)
         for (int side = 0, last = (int)--d->causes.len; side < LPO_DIFF_SIDES; side++)
             f.rest.value[side] += d->causes.at[last].value[side];
-    name_members(d);
     if (f.least > 0 && llround(change_of(&f.rest)) != 0)
         lpo_vec_push(&d->causes, f.rest);
 }

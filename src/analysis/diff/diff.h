@@ -148,6 +148,7 @@ struct lpo_diff_cause {
     const char *full[LPO_DIFF_SIDES]; /* whole names */
     const char *op, *region, *member; /* where; "": not known or everywhere */
     const char *python, *inner;       /* idle: the function around it; most of it is in */
+    const char *late;                 /* exposed: the GPU that the others wait for; "" */
     uint32_t group, row;              /* of groups, of kernels; UINT32_MAX */
     bool waits;                       /* idle: the host waits in a call */
 };

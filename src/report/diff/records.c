@@ -91,6 +91,7 @@ static void put_cause(struct lpo_record *list, const struct lpo_diff *d,
     lpo_doc_put_text(r, "region", *c->region ? c->region : NULL);
     lpo_doc_put_text(r, "member", *c->member ? c->member : NULL);
     lpo_doc_put_text(r, "python", *c->python ? c->python : NULL);
+    lpo_doc_put_text(r, "late", *c->late ? c->late : NULL);
     if (c->group != UINT32_MAX)
         lpo_doc_put_uint(r, "group", c->group);
 }

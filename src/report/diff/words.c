@@ -197,6 +197,8 @@ const char *lpo_report_diff_cause(struct lpo_arena *a, const struct lpo_diff *d,
         lpo_str_addf(&s, ", so %s of them is hidden behind kernels that compute",
                      by > 0 ? "less" : "more");
     }
+    if (*c->late)
+        lpo_str_addf(&s, "; %s computes longer than before, and the others wait for it", c->late);
     return lpo_arena_strdup(a, s.at);
 }
 
