@@ -110,7 +110,7 @@ struct lpo_diff_group {
     bool fused;                     /* fewer launches than before */
 };
 
-/* Units that took more than twice as long as the median one. */
+/* Units that took far longer than the median one (work.c). */
 struct lpo_diff_pauses {
     size_t count, of;
     double ns; /* beyond the median, all together */
@@ -164,7 +164,8 @@ struct lpo_diff_wall {
     bool unsure;    /* beyond the noise that is known, and too little to prove it */
     bool paused;    /* few units that took much longer make up the change */
     double visible; /* a smaller change would not show; 0: not known */
-    double spread;  /* of the units of a side, the calmer one: a standard deviation, as a share */
+    double spread;  /* of the units of a side, the more restless one: a standard deviation, as a
+                       share */
     struct lpo_diff_pauses pauses[LPO_DIFF_SIDES];
     /* GPU time of a step, of kernels that compute: a program that waits for its host hides slower
      * kernels in its idle time. Collectives wait for each other, and are left out. */

@@ -70,6 +70,15 @@ static int64_t step_end(const struct lpo_program_step *x)
     return x->device != UINT16_MAX ? x->last_ns : x->start_ns + x->host_ns;
 }
 
+/* Where the host runs ahead, a step of the GPU is waited for by nobody: the first one begins with
+ * its own work, as all others begin with the end of the one before. */
+static int64_t first_start(const struct lpo_program_step *first)
+{
+    bool ahead = first->device != UINT16_MAX && first[1].start_ns < first->last_ns;
+
+    return ahead ? first->gpu_start_ns : first->start_ns;
+}
+
 static bool window_of_steps(struct window *w, const struct lpo_phases_window *p)
 {
     const struct lpo_program_steps *steps = lpo_analysis_steps(w->b->a);
@@ -77,7 +86,7 @@ static bool window_of_steps(struct window *w, const struct lpo_phases_window *p)
 
     if (!steps || p->steps < 2)
         return false;
-    lpo_vec_push(&ends, steps->rows.at[p->first_step].start_ns);
+    lpo_vec_push(&ends, first_start(&steps->rows.at[p->first_step]));
     for (size_t i = p->first_step; i < p->first_step + p->steps; i++) {
         int64_t end = step_end(&steps->rows.at[i]), last = ends.at[ends.len - 1];
 

@@ -16,7 +16,7 @@ enum { FEWEST = 5, EXACT_BELOW = 8, MOST_VALUES = 512 };
 #define LEAST_COVER  0.5  /* of the window, that calls of a region must fill */
 #define LEAST_AGREE  0.6  /* of the time of common kernels, that must be launched at one rate */
 #define LOOSE        0.05 /* of a rate */
-#define PAUSE_FACTOR 2.0  /* of the median unit */
+#define PAUSE_FACTOR 1.3  /* of the median unit */
 #define PAUSE_SHARE  0.5  /* of the change */
 #define PAUSE_LARGE  0.25 /* of the time of all units */
 
@@ -473,7 +473,7 @@ bool lpo_diff_judge_units(struct lpo_diff *d)
     if (enough) {
         w->verdict.basis = LPO_DIFF_BY_STEPS;
         test_units(&w->verdict, &u[LPO_DIFF_A], &u[LPO_DIFF_B], &w->visible);
-        w->spread = fmin(u[LPO_DIFF_A].spread, u[LPO_DIFF_B].spread);
+        w->spread = fmax(u[LPO_DIFF_A].spread, u[LPO_DIFF_B].spread);
     }
     free(u[LPO_DIFF_A].ns);
     free(u[LPO_DIFF_B].ns);

@@ -404,6 +404,7 @@ const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff 
                  100 * w->verdict.change,
                  w->verdict.significant ? (w->verdict.change > 0 ? ", slower" : ", faster")
                  : w->unsure            ? ", unsure"
+                 : w->paused            ? ", in few of them"
                                         : ", which chance can explain");
     if (w->paused)
         add_pause(&s, d);
