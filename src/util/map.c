@@ -60,7 +60,8 @@ static inline bool text_same(const struct text_slot *s, const struct text_key *k
 {
     const struct entry *e = &key->entries[s->used - 1];
 
-    return s->hash == key->hash && e->len == key->len && memcmp(e->key, key->at, key->len) == 0;
+    return s->hash == key->hash && e->len == key->len &&
+           (!key->len || memcmp(e->key, key->at, key->len) == 0);
 }
 
 static inline size_t text_place(const struct text_key *key)

@@ -35,7 +35,7 @@ static inline struct lpo_proto lpo_proto(const void *bytes, size_t len)
 {
     const unsigned char *at = bytes;
 
-    return (struct lpo_proto){ at, at + len, false };
+    return (struct lpo_proto){ at, len ? at + len : at, false }; /* NULL has no end */
 }
 
 /* At most 10 bytes; false when the message ends in it. */
