@@ -1,15 +1,252 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/activity.h"
 
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "collect/collect.h"
 #include "collect/encode.h"
 #include "collect/gpu.h"
 #include "collect/guard.h"
 #include "collect/mem.h"
-#include "collect/pool.h"
-#include "collect/shape.h"
 #include "lpo/trace_format.h"
+
+/* --- numbers for launch shapes and for places (device, context, stream) -----------------------
+ *
+ * A shape or a place is written once, with a number; records then use the number. */
+
+/* Without padding, so that shapes compare as bytes. */
+struct lpoc_shape {
+    const char *name; /* CUPTI's copy: the same address for the same kernel */
+    uint32_t grid[3], block[3];
+    uint32_t registers, static_shared, dynamic_shared, local, place, zero;
+};
+
+struct lpoc_shapes {
+    struct lpoc *owner;
+    struct lpoc_shape_slot *shapes;
+    uint32_t nshapes, shape_ids;
+    struct lpoc_place_slot *places;
+    uint32_t nplaces, place_ids;
+};
+
+/* A table that is three quarters full is emptied, and its numbers go on: memory stays bounded, and
+ * a program with so many shapes has some of them written again. */
+enum { SHAPES = 1 << 15, PLACES = 1 << 10 };
+
+struct lpoc_shape_slot {
+    struct lpoc_shape key;
+    uint32_t id;     /* + 1; 0: empty */
+    uint32_t string; /* CUPTI may use the memory of a name again for another kernel's: compared with
+                        this */
+};
+
+struct lpoc_place_slot {
+    uint32_t device, context, stream;
+    uint32_t id; /* + 1; 0: empty */
+};
+
+/* -1: no memory */
+static int start_shapes(struct lpoc_shapes *s, struct lpoc *owner)
+{
+    s->owner = owner;
+    s->shapes = lpoc_map(SHAPES * sizeof *s->shapes);
+    s->places = lpoc_map(PLACES * sizeof *s->places);
+    return s->shapes && s->places ? 0 : -1;
+}
+
+/* Numbers start from 0 again. */
+static void forget_shapes(struct lpoc_shapes *s)
+{
+    memset(s->shapes, 0, SHAPES * sizeof *s->shapes);
+    memset(s->places, 0, PLACES * sizeof *s->places);
+    s->nshapes = s->shape_ids = s->nplaces = s->place_ids = 0;
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * 0xff51afd7ed558ccdu;
+    return h ^ (h >> 31);
+}
+
+/* The number of this place or shape; a new one is defined at *p, which moves on by at most 128
+ * bytes. */
+static uint32_t place_id(struct lpoc_shapes *s, uint32_t device, uint32_t context, uint32_t stream,
+                         uint8_t **p)
+{
+    struct lpoc_place_slot *slot;
+
+    if (s->nplaces > PLACES / 4 * 3) {
+        memset(s->places, 0, PLACES * sizeof *s->places);
+        s->nplaces = 0;
+    }
+    for (uint64_t h = mix(mix(mix(1, device), context), stream);; h++) {
+        slot = &s->places[h % PLACES];
+        if (!slot->id)
+            break;
+        if (slot->device == device && slot->context == context && slot->stream == stream)
+            return slot->id - 1;
+    }
+    *slot = (struct lpoc_place_slot){ device, context, stream, ++s->place_ids };
+    s->nplaces++;
+    *(*p)++ = LPOT_GPU_PLACE;
+    *p = lpoc_put_v(*p, device);
+    *p = lpoc_put_v(*p, context);
+    *p = lpoc_put_v(*p, stream);
+    return s->place_ids - 1;
+}
+
+static bool same_name(const struct lpoc *c, const struct lpoc_shape_slot *slot)
+{
+    const struct lpoc_string *s = &c->defs.strings[slot->string];
+
+    return !slot->string ||
+           (strncmp(slot->key.name, lpoc_defs_text(&c->defs, slot->string), s->len) == 0 &&
+            (s->len == LPOC_KERNEL_NAME_MAX || !slot->key.name[s->len]));
+}
+
+static uint64_t shape_hash(const struct lpoc_shape *shape)
+{
+    uint64_t h = 7, word;
+
+    for (size_t i = 0; i < sizeof *shape; i += 8) {
+        memcpy(&word, (const char *)shape + i, 8);
+        h = mix(h, word);
+    }
+    return h;
+}
+
+static uint8_t *put_shape(uint8_t *p, const struct lpoc_shape *shape, uint32_t string)
+{
+    *p++ = LPOT_GPU_SHAPE;
+    p = lpoc_put_v(p, string);
+    for (int i = 0; i < 3; i++)
+        p = lpoc_put_v(p, shape->grid[i]);
+    for (int i = 0; i < 3; i++)
+        p = lpoc_put_v(p, shape->block[i]);
+    p = lpoc_put_v(p, shape->registers);
+    p = lpoc_put_v(p, shape->static_shared);
+    p = lpoc_put_v(p, shape->dynamic_shared);
+    p = lpoc_put_v(p, shape->local);
+    return lpoc_put_v(p, shape->place);
+}
+
+static uint32_t shape_id(struct lpoc_shapes *s, const struct lpoc_shape *shape, uint8_t **p)
+{
+    struct lpoc_shape_slot *slot;
+
+    if (s->nshapes > SHAPES / 4 * 3) {
+        memset(s->shapes, 0, SHAPES * sizeof *s->shapes);
+        s->nshapes = 0;
+    }
+    for (uint64_t h = shape_hash(shape);; h++) {
+        slot = &s->shapes[h % SHAPES];
+        if (!slot->id) {
+            s->nshapes++;
+            break;
+        }
+        if (memcmp(&slot->key, shape, sizeof *shape) != 0)
+            continue;
+        if (same_name(s->owner, slot))
+            return slot->id - 1;
+        break;
+    }
+    slot->key = *shape;
+    slot->string = lpoc_kernel_name(s->owner, shape->name);
+    slot->id = ++s->shape_ids;
+    *p = put_shape(*p, shape, slot->string);
+    return slot->id - 1;
+}
+
+/* --- empty activity buffers for CUPTI ----------------------------------------------------------
+ */
+
+enum { LPOC_POOL_MAX = 1024 };
+
+struct lpoc_pool {
+    pthread_mutex_t lock;
+    size_t bytes; /* of one buffer */
+    unsigned free_count, made, most;
+    bool zeroed; /* buffers in the pool hold only zeros */
+    uint8_t *free[LPOC_POOL_MAX], *all[LPOC_POOL_MAX];
+};
+
+static uint8_t *make(struct lpoc_pool *p)
+{
+    uint8_t *buffer;
+
+    if (p->made >= p->most)
+        return NULL;
+    buffer = lpoc_map(p->bytes);
+    if (buffer)
+        p->all[p->made++] = buffer;
+    return buffer;
+}
+
+/* Makes `ready` buffers now, so that the first launches do not wait for their page faults. */
+static void start_pool(struct lpoc_pool *p, size_t bytes, unsigned ready, unsigned most,
+                       bool zeroed)
+{
+    pthread_mutex_init(&p->lock, NULL);
+    p->bytes = bytes;
+    p->most = most < LPOC_POOL_MAX ? most : LPOC_POOL_MAX;
+    p->zeroed = zeroed;
+    while (p->free_count < ready) {
+        uint8_t *buffer = make(p);
+        if (!buffer)
+            return;
+        for (size_t at = 0; at < bytes; at += 4096)
+            *(volatile uint8_t *)(buffer + at) = 0; /* take the page faults here */
+        p->free[p->free_count++] = buffer;
+    }
+}
+
+/* CUPTI asks for a buffer in the middle of a launch, so those that are ready were touched before;
+ * at the limit it gets none and drops records, which it counts and we report. */
+static uint8_t *take_buffer(struct lpoc_pool *p)
+{
+    uint8_t *buffer;
+
+    lpoc_lock(&p->lock);
+    buffer = p->free_count ? p->free[--p->free_count] : make(p);
+    lpoc_unlock(&p->lock);
+    return buffer;
+}
+
+static void give_buffer(struct lpoc_pool *p, uint8_t *buffer, size_t used)
+{
+    if (p->zeroed)
+        memset(buffer, 0, used < p->bytes ? used : p->bytes);
+    lpoc_lock(&p->lock);
+    if (p->free_count < LPOC_POOL_MAX)
+        p->free[p->free_count++] = buffer;
+    lpoc_unlock(&p->lock);
+}
+
+static bool is_free(const struct lpoc_pool *p, const uint8_t *buffer)
+{
+    for (unsigned i = 0; i < p->free_count; i++)
+        if (p->free[i] == buffer)
+            return true;
+    return false;
+}
+
+/* How much of one that did not come back was used is not known. */
+static void reclaim_buffers(struct lpoc_pool *p)
+{
+    lpoc_lock(&p->lock);
+    for (unsigned i = 0; i < p->made; i++) {
+        if (is_free(p, p->all[i]))
+            continue;
+        if (p->zeroed)
+            memset(p->all[i], 0, p->bytes);
+        p->free[p->free_count++] = p->all[i];
+    }
+    lpoc_unlock(&p->lock);
+}
 
 enum {
     OUT_BYTES = 256 << 10,
@@ -40,16 +277,16 @@ struct lpoc_records *lpoc_records_create(struct lpoc_gpu *gpu)
     r->gpu = gpu;
     r->out = lpoc_map(OUT_BYTES);
     pthread_mutex_init(&r->lock, NULL);
-    if (!r->out || lpoc_shapes_start(&r->shapes, gpu->owner) < 0)
+    if (!r->out || start_shapes(&r->shapes, gpu->owner) < 0)
         return NULL;
-    lpoc_pool_start(&r->pool, (size_t)k->cupti_buffer_kb << 10, (unsigned)k->cupti_buffers,
-                    (unsigned)k->cupti_buffers_max, k->cupti_zeroed != 0);
+    start_pool(&r->pool, (size_t)k->cupti_buffer_kb << 10, (unsigned)k->cupti_buffers,
+               (unsigned)k->cupti_buffers_max, k->cupti_zeroed != 0);
     return r;
 }
 
 void lpoc_buffer_request(struct lpoc_records *r, uint8_t **buffer, size_t *size)
 {
-    *buffer = lpoc_pool_take(&r->pool);
+    *buffer = take_buffer(&r->pool);
     *size = *buffer ? r->pool.bytes : 0;
     if (!*buffer)
         lpoc_count(r->gpu->owner, LPOT_COUNT_BUFFERS_REFUSED, 1);
@@ -78,7 +315,7 @@ static void write_out(struct lpoc_records *r, bool wait)
     if (c->ring.on || r->fresh) { /* the next block stands for itself */
         r->last_start = r->last_node = 0;
         r->last_corr = 0;
-        lpoc_shapes_forget(&r->shapes);
+        forget_shapes(&r->shapes);
     }
 }
 
@@ -99,7 +336,7 @@ static void end(struct lpoc_records *r, const uint8_t *p)
 static uint32_t place_of(struct lpoc_records *r, uint32_t device, uint32_t context, uint32_t stream)
 {
     uint8_t *p = begin(r);
-    uint32_t id = lpoc_place_id(&r->shapes, device, context, stream, &p);
+    uint32_t id = place_id(&r->shapes, device, context, stream, &p);
 
     end(r, p);
     return id;
@@ -108,7 +345,7 @@ static uint32_t place_of(struct lpoc_records *r, uint32_t device, uint32_t conte
 static uint32_t shape_of(struct lpoc_records *r, const struct lpoc_shape *s)
 {
     uint8_t *p = begin(r);
-    uint32_t id = lpoc_shape_id(&r->shapes, s, &p);
+    uint32_t id = shape_id(&r->shapes, s, &p);
 
     end(r, p);
     return id;
@@ -307,7 +544,7 @@ void lpoc_buffer_complete(struct lpoc_records *r, void *context, uint32_t stream
     if (api->dropped_records && api->dropped_records(context, stream, &dropped) == CUPTI_OK &&
         dropped)
         lpoc_count(r->gpu->owner, LPOT_COUNT_CUPTI_DROPPED, dropped);
-    lpoc_pool_give(&r->pool, buffer, valid);
+    give_buffer(&r->pool, buffer, valid);
 }
 
 void lpoc_records_finish(struct lpoc_records *r)
@@ -319,5 +556,5 @@ void lpoc_records_finish(struct lpoc_records *r)
 
 void lpoc_records_detached(struct lpoc_records *r)
 {
-    lpoc_pool_reclaim(&r->pool);
+    reclaim_buffers(&r->pool);
 }

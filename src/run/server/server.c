@@ -2,10 +2,16 @@
 #include "run/server/server.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <netdb.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,18 +20,222 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lpo/control.h"
 #include "run/child/signals.h"
 #include "run/clock.h"
+#include "run/control.h"
 #include "run/server/http.h"
 #include "run/server/plan.h"
 #include "run/server/process.h"
-#include "run/server/record.h"
-#include "run/server/window.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/file.h"
+#include "util/json_write.h"
 #include "util/path.h"
 #include "util/pattern.h"
 #include "util/str.h"
+
+/* --- the part of a server's life that is recorded: while it is under load ----------------------
+ *
+ * Opens and closes the windows of the collectors in the server's processes, as `lpo ctl` does, and
+ * of those that come up meanwhile. */
+
+struct lpo_server_window {
+    const char *dir; /* of the collectors (LPO_COLLECT_DIR); NULL: there are none */
+    bool open, over;
+    int64_t from_unix_ns, to_unix_ns;
+    int64_t looked_ns;   /* when the folder was last looked at; monotonic */
+    uint64_t seen;       /* a hash of the sockets in it */
+    size_t processes;    /* that recorded */
+    const char *refused; /* what one of them said; NULL */
+};
+
+static const int64_t look_ns = 50000000; /* how late a new process may be told */
+
+/* The same for the same sockets in any order. Asking the collectors themselves would wake a thread
+ * in each process of the server, twenty times a second. */
+static uint64_t sockets_of(const char *dir)
+{
+    DIR *d = opendir(dir);
+    struct dirent *e;
+    uint64_t hash = 0;
+
+    while (d && (e = readdir(d)))
+        if (lpo_str_ends(e->d_name, LPO_CONTROL_SUFFIX))
+            hash += lpo_str_hash(e->d_name, strlen(e->d_name)) | 1;
+    if (d)
+        closedir(d);
+    return hash;
+}
+
+static void send_all(struct lpo_server_window *w, const char *request, const char *refused)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_control_answers answers = { 0 };
+    struct lpo_err err = { 0 };
+
+    if (lpo_run_control_send(a, w->dir, request, &answers, &err) < 0)
+        return; /* no folder yet: nothing listens */
+    for (size_t i = 0; i < answers.len; i++)
+        if (answers.at[i].error)
+            w->refused = refused;
+    if (answers.len > w->processes)
+        w->processes = answers.len;
+}
+
+static void look_for_processes(struct lpo_server_window *w)
+{
+    uint64_t now = sockets_of(w->dir);
+
+    w->looked_ns = lpo_run_clock_ns();
+    if (now == w->seen)
+        return;
+    w->seen = now;
+    /* nothing changes in those that record already */
+    send_all(w, "start", "a process of the server did not answer, and is not recorded");
+}
+
+static void begin_recording(struct lpo_server_window *w)
+{
+    if (w->open || w->over)
+        return;
+    w->open = true;
+    w->from_unix_ns = lpo_run_clock_unix_ns();
+    if (w->dir)
+        look_for_processes(w);
+}
+
+/* While it is open, often: processes that are new are told, too. */
+static void follow_recording(struct lpo_server_window *w)
+{
+    if (w->open && w->dir && lpo_run_clock_ns() - w->looked_ns >= look_ns)
+        look_for_processes(w);
+}
+
+static void end_recording(struct lpo_server_window *w)
+{
+    if (!w->open)
+        return;
+    w->open = false;
+    w->over = true;
+    if (w->dir)
+        send_all(w, "stop",
+                 "a process of the server did not answer when the window was to end: its trace may "
+                 "hold more than the load");
+    w->to_unix_ns = lpo_run_clock_unix_ns();
+}
+
+/* --- server.json: what became of a server and its load ---------------------------------------- */
+
+enum { LPO_SERVER_NOTES = 16 };
+
+struct lpo_server_record {
+    int64_t ready_ns, warmup_ns, load_ns, stop_ns; /* 0: it did not come to that */
+    int64_t from_unix_ns, to_unix_ns;              /* the window; 0: there was none */
+    int64_t recorded;                              /* processes in the window; -1: no collector */
+    const char *server_end, *client_end;           /* "exit code 0"; NULL */
+    const char *problem;                           /* why the load was not done; NULL */
+    const char *notes[LPO_SERVER_NOTES];
+    size_t nnotes;
+};
+
+static void __attribute__((format(printf, 3, 4)))
+note_in_record(struct lpo_server_record *r, struct lpo_arena *a, const char *fmt, ...)
+{
+    LPO_STR text = { 0 };
+    va_list ap;
+
+    if (r->nnotes == LPO_SERVER_NOTES)
+        return;
+    va_start(ap, fmt);
+    lpo_str_addv(&text, fmt, ap);
+    va_end(ap);
+    r->notes[r->nnotes++] = lpo_arena_strdup(a, lpo_str_text(&text));
+}
+
+/* Some clients choose a part of the name themselves, so it may be a pattern; the last in the order
+ * of names is the latest of those with a date in them. NULL: no such file. */
+static const char *find_result(const struct lpo_server_plan *p, struct lpo_arena *a)
+{
+    const char *found = NULL;
+    size_t below = strlen(p->out_dir) + 1;
+    LPO_STR pattern = { 0 };
+    glob_t all;
+
+    for (const char *c = p->out_dir; *c; c++) { /* the folder is a name, not a pattern */
+        if (strchr("*?[\\", *c))
+            lpo_str_addc(&pattern, '\\');
+        lpo_str_addc(&pattern, *c);
+    }
+    lpo_str_addf(&pattern, "/%s", p->result);
+    if (glob(pattern.at, 0, NULL, &all) != 0)
+        return NULL;
+    if (all.gl_pathc && strlen(all.gl_pathv[all.gl_pathc - 1]) > below)
+        found = lpo_arena_strdup(a, all.gl_pathv[all.gl_pathc - 1] + below);
+    globfree(&all);
+    return found;
+}
+
+static void write_ms(struct lpo_json_writer *w, const char *key, int64_t ns)
+{
+    if (ns)
+        lpo_jw_real(w, key, (double)ns / 1e6);
+    else
+        lpo_jw_null(w, key);
+}
+
+static void write_window(struct lpo_json_writer *w, const struct lpo_server_record *r,
+                         const struct lpo_server_plan *plan)
+{
+    lpo_jw_object(w, "window");
+    lpo_jw_text(w, "over", plan->window);
+    if (r->to_unix_ns) {
+        lpo_jw_int(w, "from_unix_ns", r->from_unix_ns);
+        lpo_jw_int(w, "to_unix_ns", r->to_unix_ns);
+    } else {
+        lpo_jw_null(w, "from_unix_ns");
+        lpo_jw_null(w, "to_unix_ns");
+    }
+    if (r->recorded >= 0)
+        lpo_jw_int(w, "processes", r->recorded);
+    else
+        lpo_jw_null(w, "processes");
+    lpo_jw_end(w);
+}
+
+/* Also finds the client's result, and notes where there is none. */
+static int write_record(struct lpo_server_record *r, const struct lpo_server_plan *plan,
+                        struct lpo_arena *a, struct lpo_err *err)
+{
+    const char *result = find_result(plan, a);
+    LPO_STR text = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&text, 2);
+
+    if (!result && r->load_ns)
+        note_in_record(r, a,
+                       "the client left no %s: the report has no figures of its "
+                       "requests (workload.server.load.result; @out@ in its words is "
+                       "the folder)",
+                       plan->result);
+    lpo_jw_object(&w, NULL);
+    lpo_jw_text(&w, "schema", "lpo.server/1");
+    lpo_jw_int(&w, "port", plan->port);
+    write_ms(&w, "ready_ms", r->ready_ns);
+    write_ms(&w, "warmup_ms", r->warmup_ns);
+    write_ms(&w, "load_ms", r->load_ns);
+    write_ms(&w, "stop_ms", r->stop_ns);
+    write_window(&w, r, plan);
+    lpo_jw_text(&w, "server_end", r->server_end);
+    lpo_jw_text(&w, "client_end", r->client_end);
+    lpo_jw_text(&w, "client_result", result);
+    lpo_jw_text(&w, "problem", r->problem);
+    lpo_jw_array(&w, "notes");
+    for (size_t i = 0; i < r->nnotes; i++)
+        lpo_jw_text(&w, NULL, r->notes[i]);
+    lpo_jw_end(&w);
+    lpo_jw_end(&w);
+    return lpo_file_write(lpo_path_join(a, plan->out_dir, "server.json"), text.at, text.len, err);
+}
 
 enum { TURN_MS = 20 };
 
@@ -69,7 +279,7 @@ static void turn(struct driver *d)
     if (fds[2].revents)
         d->line_seen |= lpo_run_server_output_pump(&d->server.err, d->pattern);
     lpo_run_http_turn(&d->http);
-    lpo_run_server_window_turn(&d->window);
+    follow_recording(&d->window);
     lpo_run_server_process_reap(all, 3);
 }
 
@@ -243,10 +453,10 @@ static void post(struct driver *d, const char *text)
     while (d->http.state == LPO_HTTP_BUSY && !d->interrupted && !d->server.ended)
         turn(d);
     if (d->http.state != LPO_HTTP_ANSWERED)
-        lpo_run_server_record_note(&d->record, d->a, "POST %s: %s", text,
-                                   d->http.why ? d->http.why : "no answer");
+        note_in_record(&d->record, d->a, "POST %s: %s", text,
+                       d->http.why ? d->http.why : "no answer");
     else if (d->http.status < 200 || d->http.status >= 300)
-        lpo_run_server_record_note(&d->record, d->a, "POST %s: status %d", text, d->http.status);
+        note_in_record(&d->record, d->a, "POST %s: status %d", text, d->http.status);
     lpo_run_http_close(&d->http);
 }
 
@@ -282,7 +492,7 @@ static void run_switch(struct driver *d, const char *variable)
     if (!words.len)
         return;
     if (lpo_run_server_process_start(&d->switcher, &words, false, true, &err) < 0) {
-        lpo_run_server_record_note(&d->record, d->a, "%s", lpo_err_cause(&err));
+        note_in_record(&d->record, d->a, "%s", lpo_err_cause(&err));
         return;
     }
     while (!d->switcher.ended && !d->interrupted && lpo_run_clock_ns() - from < switch_limit_ns)
@@ -290,8 +500,8 @@ static void run_switch(struct driver *d, const char *variable)
     end_client(d, &d->switcher);
     lpo_run_server_process_describe(&d->switcher, &how);
     if (d->switcher.status != 0)
-        lpo_run_server_record_note(&d->record, d->a, "%s %s failed: %s", lpo_path_base(words.at[0]),
-                                   words.len > 1 ? words.at[1] : "", how.at);
+        note_in_record(&d->record, d->a, "%s %s failed: %s", lpo_path_base(words.at[0]),
+                       words.len > 1 ? words.at[1] : "", how.at);
 }
 
 static void open_window(struct driver *d)
@@ -299,7 +509,7 @@ static void open_window(struct driver *d)
     if (d->window.open || d->window.over)
         return;
     run_switch(d, LPO_SERVER_WINDOW_BEGIN);
-    lpo_run_server_window_open(&d->window);
+    begin_recording(&d->window);
     d->opened_ns = lpo_run_clock_ns();
     post(d, d->plan.begin_url);
 }
@@ -308,7 +518,7 @@ static void close_window(struct driver *d)
 {
     if (!d->window.open)
         return;
-    lpo_run_server_window_close(&d->window);
+    end_recording(&d->window);
     post(d, d->plan.end_url);
     run_switch(d, LPO_SERVER_WINDOW_END);
 }
@@ -386,7 +596,7 @@ static void note_end(struct driver *d, bool ended_alone)
     if (ended_alone)
         return;
     if (d->server.asked == SIGKILL)
-        lpo_run_server_record_note(
+        note_in_record(
             &d->record, d->a,
             "the server, or a process of its, did not end within %.4g s of SIG%s and of SIGTERM, "
             "and was killed: what profilers in it had not written is lost "
@@ -394,8 +604,7 @@ static void note_end(struct driver *d, bool ended_alone)
             (double)d->plan.grace_ns / 1e9, d->plan.signal);
     else if (WIFSIGNALED(d->server.status) && WTERMSIG(d->server.status) != SIGINT &&
              WTERMSIG(d->server.status) != SIGTERM)
-        lpo_run_server_record_note(&d->record, d->a, "the server crashed when it was ended: %s",
-                                   how.at);
+        note_in_record(&d->record, d->a, "the server crashed when it was ended: %s", how.at);
 }
 
 static void end_server(struct driver *d)
@@ -426,11 +635,11 @@ static void note_window(struct driver *d)
     d->record.to_unix_ns = w->over ? w->to_unix_ns : 0;
     d->record.recorded = w->dir ? (int64_t)w->processes : -1;
     if (w->refused)
-        lpo_run_server_record_note(&d->record, d->a, "%s", w->refused);
+        note_in_record(&d->record, d->a, "%s", w->refused);
     if (w->over && w->dir && !w->processes)
-        lpo_run_server_record_note(&d->record, d->a,
-                                   "no process of the server made an NVTX or CUDA call while it "
-                                   "was under load: nothing was recorded");
+        note_in_record(&d->record, d->a,
+                       "no process of the server made an NVTX or CUDA call while it "
+                       "was under load: nothing was recorded");
 }
 
 static int drive(struct driver *d, struct lpo_err *err)
@@ -465,7 +674,7 @@ int lpo_run_server_main(int argc, const char *const *argv)
     rc = drive(&d, &err);
     if (rc < 0)
         d.record.problem = lpo_arena_strdup(a, lpo_err_cause(&err));
-    if (lpo_run_server_record_write(&d.record, &d.plan, a, &unwritten) < 0)
+    if (write_record(&d.record, &d.plan, a, &unwritten) < 0)
         lpo_err_print(stderr, "lpo", &unwritten);
     /* The last line of all. What the server printed may hold a secret: it is kept out of
      * server.json, and here lpo reads it and leaves secrets out. */
