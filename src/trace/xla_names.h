@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct lpo_str;
 struct lpo_trace;
@@ -17,10 +18,20 @@ struct lpo_trace_mark;
 /* The domain of these ranges. */
 #define LPO_XLA_DOMAIN "TSL"
 
-/* The value of `key` in such a name, as it stands there; NULL: it has none. */
-const char *lpo_trace_xla_value(const char *text, size_t len, const char *key, size_t *value_len);
 /* Appends the readable name of `text`; false: it is none of XLA's, and nothing was appended. */
 bool lpo_trace_xla_name(const char *text, size_t len, struct lpo_str *out);
-/* Names of the ranges that were read since `mark`. An op in scopes of the program (xla_scopes.h)
+/* Names of the ranges that were read since `mark`. An op in scopes of the program
  * gets a range for each of them, of its own times: the scope is around it. */
 void lpo_trace_xla_rename(struct lpo_trace *t, const struct lpo_trace_mark *mark);
+
+enum { LPO_XLA_SCOPES = 16 }; /* levels; those further in are left out */
+
+/* The scopes of a program (jax.named_scope, modules of Flax) that an op of XLA stands in, outermost
+ * first; how many there are.
+ *
+ * JAX gives every op a name that says where it comes from: "jit(step)/jit(main)/
+ * transpose(jvp(layer))/attn/dot_general". Its levels are jitted functions, transformations,
+ * control flow, the scopes that the program named, and last the primitive. Here the scopes are
+ * left: "layer (backward)", "attn". */
+size_t lpo_trace_xla_scopes(struct lpo_trace *t, const char *op_name, size_t len,
+                            uint32_t out[LPO_XLA_SCOPES]);

@@ -170,6 +170,25 @@ class Hangs(Files):
             calls[-1]["state"] = "started"
         self.assertEqual(self.report(job)["flight"]["verdicts"][0]["id"], "stuck-collective")
 
+    def test_one_rank_does_not_finish(self) -> None:
+        job = Job({"0": [0, 1, 2]}, [("0", "all_reduce")] * 2, 3)
+        job.run()
+        job.calls[1][-1]["state"] = "started"
+        first = self.report(job)["flight"]["verdicts"][0]
+        self.assertEqual((first["id"], first["waiting"]), ("stuck-collective", [1]))
+        self.assertTrue(first["title"].startswith("Rank 1 does not finish all_reduce 2 "), first["title"])
+
+    def test_a_message_that_nobody_takes(self) -> None:
+        job = Job({"0": [0, 1]}, [("0", "all_reduce")] * 2, 2)
+        job.run()
+        dumps = [job.dump(rank) for rank in (0, 1)]
+        dumps[0]["entries"].append(dumps[0]["entries"][-1] | {"is_p2p": True, "p2p_seq_id": 3, "profiling_name": "nccl:send 0->1",
+                                                              "state": "started"})
+        job.dump = lambda rank: dumps[rank]
+        report = self.report(job)
+        self.assertEqual(report["flight"]["verdicts"][0]["waiting"], [0])
+        self.assertTrue(report["findings"][0]["title"].startswith("Rank 0 does not finish send 0->1 3 "), report["findings"][0]["title"])
+
     def test_two_groups_that_wait_for_each_other(self) -> None:
         job = Job({"a": [0, 1], "b": [0, 1]}, [("a", "all_reduce"), ("b", "all_reduce")], 2)
         job.run(stop=(1, 0))

@@ -5,7 +5,6 @@
 #include "trace/times.h"
 #include "trace/trace.h"
 #include "trace/xla_names.h"
-#include "trace/xla_scopes.h"
 #include "util/str.h"
 
 static const struct name_case {

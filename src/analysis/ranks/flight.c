@@ -160,7 +160,8 @@ static bool judge(const struct work *w, size_t from, size_t to, struct lpo_fligh
     }
     lpo_vec_free(&members);
     lpo_vec_free(&silent);
-    return v->waiting.len && (v->kind != LPO_FLIGHT_STUCK || !first->p2p);
+    v->came = to - from;
+    return v->waiting.len > 0;
 }
 
 static void free_verdict(struct lpo_flight_verdict *v)

@@ -19,7 +19,7 @@ enum lpo_flight_verdict_kind {
     LPO_FLIGHT_MISMATCH, /* ranks came with another collective, other sizes or types */
     LPO_FLIGHT_MISSING,  /* ranks did not come */
     LPO_FLIGHT_SILENT,   /* all came whose dump is here; that of others is not */
-    LPO_FLIGHT_STUCK,    /* all came, and it does not end */
+    LPO_FLIGHT_STUCK,    /* all came, and it does not end everywhere; or it is a message */
     LPO_FLIGHT_VERDICTS
 };
 
@@ -35,6 +35,7 @@ struct lpo_flight_verdict {
     uint32_t last;            /* the last call of the first missing rank, in any group; LPO_NONE */
     lpo_flight_ranks missing; /* MISSING: did not come; SILENT: left no dump */
     lpo_flight_ranks waiting; /* came, and did not complete it */
+    size_t came;              /* ranks that called it */
     bool in_cycle;            /* its missing ranks wait for ranks that wait for it */
 };
 

@@ -109,10 +109,17 @@ const char *lpo_report_flight_title(struct lpo_arena *arena, const struct lpo_an
         add_place(&s, a, v->call);
         break;
     default:
-        lpo_str_addf(&s, "All %zu ranks came to ", v->waiting.len);
+        if (v->waiting.len < v->came || call_of(a, v->call)->p2p) {
+            add_subject(&s, &v->waiting);
+            lpo_str_add(&s, v->waiting.len == 1 ? " does not finish " : " do not finish ");
+        } else {
+            lpo_str_addf(&s, "All %zu ranks came to ", v->came);
+        }
         add_call(&s, a, v->call);
         add_place(&s, a, v->call);
-        lpo_str_add(&s, ", and it does not end");
+        lpo_str_add(&s, v->waiting.len < v->came   ? ", which the others completed"
+                        : call_of(a, v->call)->p2p ? ""
+                                                   : ", and it does not end");
     }
     return lpo_arena_strdup(arena, lpo_str_text(&s));
 }

@@ -11,7 +11,6 @@
 #include "trace/link.h"
 #include "trace/trace.h"
 #include "trace/xla_names.h"
-#include "trace/xla_scopes.h"
 #include "trace/xprof/private.h"
 #include "util/map.h"
 #include "util/str.h"
