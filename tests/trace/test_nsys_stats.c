@@ -119,7 +119,7 @@ static const struct real_case {
     { "DeepSeek-OCR, whole run", "dsocr_all_stage.cuda_gpu_kern_sum.csv", 113, 0, 1695983,
       4946064742 },
     { "nbody", "nbody.nvtx_pushpop_trace.csv", 0, 131, 0, 0 },
-    /* 27,891 rows, and a range for each scope around the ops of XLA (trace/xla_scopes.h) */
+    /* 27,891 rows, and a range for each scope around the ops of XLA (trace/xla_names.h) */
     { "a JAX training run, deep names", "sm80_pax_gpt_fsdp4_proc0.nvtx_pushpop_trace.csv.gz", 0,
       49737, 0, 0 },
 };
