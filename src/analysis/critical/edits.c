@@ -8,7 +8,7 @@
 void lpo_critical_replay_edit(struct critical_replay *r, enum critical_edit_kind kind, uint32_t at,
                               unsigned experiment, int64_t ns)
 {
-    if (ns > 0 || kind == CRITICAL_EDIT_WAIT)
+    if (ns > 0 || (ns < 0 && kind == CRITICAL_EDIT_OP) || kind == CRITICAL_EDIT_WAIT)
         lpo_vec_push(&r->edits,
                      (struct critical_edit){ ns, at, (uint8_t)experiment, (uint8_t)kind });
 }
@@ -70,7 +70,7 @@ static bool sum_edits(const struct lanes *l, enum critical_edit_kind kind, uint3
             if (!(l->active[e->experiment] >> i & 1))
                 continue;
             else if (kind == CRITICAL_EDIT_OP)
-                less[i] = e->ns > less[i] ? e->ns : less[i];
+                less[i] = !less[i] || e->ns > less[i] ? e->ns : less[i];
             else
                 less[i] += e->ns;
     }

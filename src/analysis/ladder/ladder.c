@@ -165,7 +165,7 @@ struct lpo_rung *lpo_ladder_add_ops(struct ladder_work *w, enum lpo_rung_kind ki
     uint32_t at;
 
     for (size_t i = 0; i < w->g.ops.len; i++)
-        bound += less_ns[i] < w->path_ns[i] ? less_ns[i] : w->path_ns[i];
+        bound += less_ns[i] < 0 ? 0 : less_ns[i] < w->path_ns[i] ? less_ns[i] : w->path_ns[i];
     at = lpo_ladder_add(w, rung, bound);
     for (uint32_t i = 0; at != LPO_NONE && i < w->g.ops.len; i++)
         lpo_critical_replay_edit(&w->replay, CRITICAL_EDIT_OP, i, at, less_ns[i]);

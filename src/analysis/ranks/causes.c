@@ -223,7 +223,7 @@ static void compare_kernels(const struct work *w, struct ranks_lives *l)
         before = at;
         life = &l->all.at[at];
         ns = lpo_ranks_common_ns(&w->r->rows.at[life->row], op->start_ns);
-        while (stop < life->stops.len && life->stops.at[stop].start_ns <= ns)
+        while (stop < life->stops.len && life->stops.at[stop].post_ns <= ns)
             stop++;
         row = lpo_map_pair_find(&k.rows, op->name, op->shape);
         if (stop < life->stops.len && !life->stops.at[stop].compared && k.all.at[row].usual_ns >= 0)
@@ -597,7 +597,7 @@ static void name_host(const struct work *w, const struct candidate *x, struct lp
         if (op->device != life->device)
             continue;
         common = lpo_ranks_common_ns(row, op->start_ns);
-        while (stop < life->stops.len && life->stops.at[stop].start_ns < common)
+        while (stop < life->stops.len && life->stops.at[stop].post_ns < common)
             stop++;
         if (op->start_ns > until && stop < life->stops.len && op->launch != LPO_NONE &&
             life->stops.at[stop].more[RANKS_IDLE] > most / LONGER_PART)
@@ -652,7 +652,7 @@ static int64_t *find_less(const struct work *w, const struct ranks_times *after)
         if (behind)
             start = moved[s->line];
         moved[s->line] = w->usual.end_ns[i] - after->end_ns[i];
-        less[i] = moved[s->line] > start ? moved[s->line] - start : 0;
+        less[i] = moved[s->line] - start;
     }
     free(ends);
     free(moved);

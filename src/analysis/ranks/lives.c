@@ -12,7 +12,7 @@
 #include "region/tree.h"
 #include "util/xmalloc.h"
 
-enum { LEAST_WAIT_NS = 4000, LINES = 64 };
+enum { LEAST_WAIT_NS = 4000, BEHIND_NS = 5000, LINES = 64 };
 
 struct build {
     const struct lpo_trace *t;
@@ -140,6 +140,79 @@ static int64_t first_moment(const struct build *b, const struct lpo_program_step
     return ns < first->start_ns ? ns : first->start_ns;
 }
 
+/* The end of all that was launched before, by moment of launch. */
+struct launched {
+    int64_t ns, end_ns;
+};
+
+typedef LPO_VEC(struct launched) launched_vec;
+
+static int by_launch(const void *x, const void *y)
+{
+    const struct launched *a = x, *b = y;
+
+    return a->ns < b->ns ? -1 : a->ns > b->ns;
+}
+
+static int64_t ready_at(const launched_vec *all, int64_t launch_ns)
+{
+    size_t from = 0, to = all->len;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (all->at[middle].ns < launch_ns)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from && all->at[from - 1].end_ns > launch_ns ? all->at[from - 1].end_ns : launch_ns;
+}
+
+static int by_post(const void *x, const void *y)
+{
+    const struct ranks_stop *a = x, *b = y;
+
+    if (a->post_ns != b->post_ns)
+        return a->post_ns < b->post_ns ? -1 : 1;
+    return a->start_ns != b->start_ns ? (a->start_ns < b->start_ns ? -1 : 1)
+           : a->op < b->op            ? -1
+                                      : 1;
+}
+
+/* Behind another one on its stream a collective starts when that has ended. It was posted when what
+ * was launched before it had ended. */
+static void find_posts(const struct build *b, struct ranks_life *life, launched_vec *all)
+{
+    int64_t *ends = lpo_xcalloc((size_t)life->lines + 1, sizeof *ends);
+    int64_t *posts = lpo_xcalloc((size_t)life->lines + 1, sizeof *posts);
+
+    if (all->len)
+        qsort(all->at, all->len, sizeof *all->at, by_launch);
+    for (size_t i = 1; i < all->len; i++)
+        if (all->at[i].end_ns < all->at[i - 1].end_ns)
+            all->at[i].end_ns = all->at[i - 1].end_ns;
+    for (size_t i = 0; i < life->stops.len; i++) {
+        struct ranks_stop *s = &life->stops.at[i];
+        uint32_t launch = b->t->gpu_ops.at[s->op].launch;
+        int64_t ready;
+
+        s->post_ns = s->start_ns;
+        if (ends[s->line] && s->start_ns - ends[s->line] < BEHIND_NS && launch != LPO_NONE) {
+            ready = ready_at(all, b->t->launches.at[launch].start_ns);
+            ready =
+                ready > posts[s->line] ? ready : posts[s->line]; /* in the order of the stream */
+            s->post_ns = ready < s->start_ns ? ready : s->start_ns;
+        }
+        ends[s->line] = s->end_ns;
+        posts[s->line] = s->post_ns;
+    }
+    free(ends);
+    free(posts);
+    if (life->stops.len)
+        qsort(life->stops.at, life->stops.len, sizeof *life->stops.at, by_post);
+}
+
 struct unions {
     struct lpo_wall_computing compute, busy, stops, exposed, waits;
 };
@@ -157,16 +230,16 @@ static void measure(struct ranks_life *life, const struct unions *u)
     life->end_at_ns = position(u, life->end_ns);
     for (size_t i = 0; i < life->stops.len; i++) {
         struct ranks_stop *s = &life->stops.at[i];
-        int64_t compute = lpo_wall_computed_before(&u->compute, s->start_ns) -
+        int64_t compute = lpo_wall_computed_before(&u->compute, s->post_ns) -
                           lpo_wall_computed_before(&u->compute, from);
-        int64_t busy = lpo_wall_computed_before(&u->busy, s->start_ns) -
+        int64_t busy = lpo_wall_computed_before(&u->busy, s->post_ns) -
                        lpo_wall_computed_before(&u->busy, from);
 
-        s->at_ns = position(u, s->start_ns);
+        s->at_ns = position(u, s->post_ns);
         s->parts[RANKS_COMPUTE] = compute;
         s->parts[RANKS_COPY] = busy - compute;
         s->parts[RANKS_IDLE] = s->at_ns - at - busy;
-        from = s->start_ns;
+        from = s->post_ns;
         at = s->at_ns;
     }
     for (size_t i = 0; i < life->joins.len; i++)
@@ -178,6 +251,7 @@ static void to_common(const struct lpo_rank_row *row, struct ranks_life *life)
     for (size_t i = 0; i < life->stops.len; i++) {
         life->stops.at[i].start_ns = lpo_ranks_common_ns(row, life->stops.at[i].start_ns);
         life->stops.at[i].end_ns = lpo_ranks_common_ns(row, life->stops.at[i].end_ns);
+        life->stops.at[i].post_ns = lpo_ranks_common_ns(row, life->stops.at[i].post_ns);
     }
     for (size_t i = 0; i < life->joins.len; i++)
         life->joins.at[i].ns = lpo_ranks_common_ns(row, life->joins.at[i].ns);
@@ -192,6 +266,7 @@ static void add_life(struct build *b, const struct lpo_program_steps *steps, uin
     struct ranks_life life = { .row = row, .device = first->device };
     uint32_t streams[LINES];
     struct unions u = { 0 };
+    launched_vec launched = { 0 };
 
     life.start_ns = first_moment(b, steps, first);
     for (size_t i = 0; i < count; i++) {
@@ -204,7 +279,12 @@ static void add_life(struct build *b, const struct lpo_program_steps *steps, uin
             add_stop(b, &life, ops[i], streams);
         else if (op->kind == LPO_KERNEL)
             lpo_wall_computing_add(&u.compute, op);
+        if (!stop && op->launch != LPO_NONE)
+            lpo_vec_push(&launched,
+                         (struct launched){ b->t->launches.at[op->launch].start_ns, op->end_ns });
     }
+    find_posts(b, &life, &launched);
+    lpo_vec_free(&launched);
     u.exposed = without(&u.stops, &u.busy);
     u.waits = find_waits(&life, &u.exposed);
     measure(&life, &u);

@@ -24,7 +24,8 @@ enum ranks_part { RANKS_COMPUTE, RANKS_COPY, RANKS_IDLE, RANKS_PARTS };
 /* A collective on one rank, and the stretch before it. Times are on the clock of the first rank. */
 struct ranks_stop {
     int64_t start_ns, end_ns;
-    int64_t at_ns;              /* the position at which it is posted */
+    int64_t post_ns;            /* it is asked for: before its start where its stream was busy */
+    int64_t at_ns;              /* the position at that moment */
     int64_t parts[RANKS_PARTS]; /* of the stretch before it */
     int64_t more[RANKS_PARTS];  /* than the median of the ranks that do the same, else of the
                                  * kernels in it */

@@ -12,7 +12,10 @@ struct runner {
     int64_t at_ns, ns;   /* position and moment */
     double scale;        /* of the stretch that it is in */
     uint32_t open[64];   /* per line: the stop that has not ended; LPO_NONE */
+    uint32_t queue[64];  /* per line: the first of those posted behind it; LPO_NONE */
+    uint32_t last[64];   /* … and the last */
     int64_t line_ns[64]; /* per line: the last end */
+    uint32_t *behind;    /* per stop: the next one in that queue */
 };
 
 struct member {
@@ -27,6 +30,7 @@ struct rerun {
     uint32_t *came, *first;       /* per meeting; members of meeting i begin at first[i] */
     int64_t *last_ns;
     struct member *members;
+    LPO_VEC(struct member) ready; /* their stream is free */
 };
 
 static int64_t shorter(const struct rerun *r, size_t life, size_t stop)
@@ -74,8 +78,13 @@ static void end_stop(struct rerun *r, struct member m, int64_t ns)
 
     r->end_ns[m.life][m.stop] = ns;
     n->line_ns[line] = ns > n->line_ns[line] ? ns : n->line_ns[line];
-    if (n->open[line] == m.stop)
-        n->open[line] = LPO_NONE;
+    if (n->open[line] != m.stop)
+        return;
+    n->open[line] = n->queue[line];
+    if (n->queue[line] == LPO_NONE)
+        return;
+    n->queue[line] = n->behind[n->queue[line]];
+    lpo_vec_push(&r->ready, (struct member){ m.life, n->open[line] });
 }
 
 static int64_t sending(const struct rerun *r, const struct ranks_stop *s)
@@ -115,6 +124,34 @@ static void arrive(struct rerun *r, struct member m)
     }
 }
 
+/* Its stream is free, or will be when what is on it ends. */
+static void post(struct rerun *r, struct member m, int64_t ns)
+{
+    struct runner *n = &r->runners[m.life];
+    uint16_t line = n->life->stops.at[m.stop].line;
+
+    r->start_ns[m.life][m.stop] = ns;
+    n->behind[m.stop] = LPO_NONE;
+    if (n->open[line] == LPO_NONE) {
+        n->open[line] = m.stop;
+        lpo_vec_push(&r->ready, m);
+    } else {
+        if (n->queue[line] == LPO_NONE)
+            n->queue[line] = m.stop;
+        else
+            n->behind[n->last[line]] = m.stop;
+        n->last[line] = m.stop;
+    }
+    while (r->ready.len) {
+        struct member x = r->ready.at[--r->ready.len];
+        int64_t *start = &r->start_ns[x.life][x.stop];
+        int64_t line_ns = r->runners[x.life].line_ns[r->l->all.at[x.life].stops.at[x.stop].line];
+
+        *start = *start > line_ns ? *start : line_ns;
+        arrive(r, x);
+    }
+}
+
 /* To the next moment at which it must wait for another rank; false: it did not move. */
 static bool run_on(struct rerun *r, size_t life)
 {
@@ -127,7 +164,7 @@ static bool run_on(struct rerun *r, size_t life)
         const struct ranks_join *j =
             n->join < n->life->joins.len ? &n->life->joins.at[n->join] : NULL;
 
-        if (j && j->stop < n->stop && (!s || j->ns <= s->start_ns)) {
+        if (j && j->stop < n->stop && (!s || j->ns <= s->post_ns)) {
             int64_t end = r->end_ns[life][j->stop];
 
             if (end == INT64_MIN)
@@ -136,15 +173,8 @@ static bool run_on(struct rerun *r, size_t life)
             n->ns = end > n->ns ? end : n->ns;
             n->join++;
         } else if (s) {
-            int64_t line_ns;
-
-            if (n->open[s->line] != LPO_NONE)
-                return moved;
-            line_ns = n->line_ns[s->line];
             advance(n, s->at_ns);
-            r->start_ns[life][n->stop] = n->ns > line_ns ? n->ns : line_ns;
-            n->open[s->line] = (uint32_t)n->stop;
-            arrive(r, (struct member){ (uint32_t)life, (uint32_t)n->stop });
+            post(r, (struct member){ (uint32_t)life, (uint32_t)n->stop }, n->ns);
             n->stop++;
             begin_stretch(r, life);
         } else {
@@ -177,10 +207,11 @@ static void prepare(struct rerun *r)
         n->ns = n->life->start_ns;
         r->start_ns[i] = lpo_xcalloc(n->life->stops.len + 1, sizeof **r->start_ns);
         r->end_ns[i] = lpo_xcalloc(n->life->stops.len + 1, sizeof **r->end_ns);
+        n->behind = lpo_xcalloc(n->life->stops.len + 1, sizeof *n->behind);
         for (size_t k = 0; k < n->life->stops.len; k++)
             r->end_ns[i][k] = INT64_MIN;
         for (size_t k = 0; k < sizeof n->open / sizeof *n->open; k++) {
-            n->open[k] = LPO_NONE;
+            n->open[k] = n->queue[k] = LPO_NONE;
             n->line_ns[k] = INT64_MIN;
         }
         begin_stretch(r, i);
@@ -225,7 +256,9 @@ int64_t lpo_ranks_lives_run(const struct ranks_lives *l, const struct ranks_chan
     for (size_t i = 0; i < l->all.len; i++) {
         free(r.start_ns[i]);
         free(r.end_ns[i]);
+        free(r.runners[i].behind);
     }
+    lpo_vec_free(&r.ready);
     free(r.runners);
     free(r.start_ns);
     free(r.end_ns);
