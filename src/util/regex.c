@@ -4,6 +4,7 @@
 
 #include <pcre2.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,26 @@ static pcre2_code *compiled(struct lpo_regex *r)
     return code;
 }
 
+/* Ours are linear: a text of megabytes takes as many steps as it has characters. */
+static pcre2_match_context *without_limits(void)
+{
+    static _Atomic(void *) made;
+    pcre2_match_context *context = atomic_load(&made);
+    void *before = NULL;
+
+    if (context)
+        return context;
+    context = pcre2_match_context_create(NULL);
+    if (!context)
+        lpo_xmalloc_failed(0);
+    pcre2_set_match_limit(context, UINT32_MAX);
+    if (!atomic_compare_exchange_strong(&made, &before, context)) {
+        pcre2_match_context_free(context); /* another thread was faster */
+        context = before;
+    }
+    return context;
+}
+
 size_t lpo_regex_length(struct lpo_regex *r, const char *at, size_t len, size_t none)
 {
     pcre2_match_data *data = pcre2_match_data_create(1, NULL);
@@ -38,7 +59,7 @@ size_t lpo_regex_length(struct lpo_regex *r, const char *at, size_t len, size_t 
 
     if (!data)
         lpo_xmalloc_failed(0);
-    if (pcre2_match(compiled(r), (PCRE2_SPTR)at, len, 0, 0, data, NULL) >= 0)
+    if (pcre2_match(compiled(r), (PCRE2_SPTR)at, len, 0, 0, data, without_limits()) >= 0)
         length = pcre2_get_ovector_pointer(data)[1];
     pcre2_match_data_free(data);
     return length;
