@@ -11,6 +11,7 @@
 static const char *const places[] = {
     ".",
     "workloads",
+    "demo",
     "src/collect",
     "..",
     "../workloads",

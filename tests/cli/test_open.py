@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`--open` of lpo report and lpo run: the page is shown where that can be, and nothing fails where it cannot. Prints TAP."""
+import json
 import os
 import pathlib
 import sys
@@ -65,6 +66,21 @@ class Open(LpoCase):
         done = self.lpo("run", "--open", "-m", "run.repeats=1,2", env=self.screen())
         self.assertEqual(done.returncode, 2)
         self.assertIn("not of a sweep", done.stderr)
+
+
+class Demo(LpoCase):
+    def test_a_run_comes_with_lpo(self) -> None:
+        done = self.lpo("demo", "-o", "d")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.cwd, "d/report.json"), encoding="utf-8") as f:
+            report = json.load(f)
+        self.assertTrue(report["ladder"]["rungs"])
+        self.assertTrue(any(k.get("gpu_ns") for k in report["kernels"]))
+        self.assertTrue(os.path.exists(os.path.join(self.cwd, "d/operators.md")))
+        self.assertLess(os.path.getsize(ROOT / "demo/demo.tar.zst"), 1 << 20)
+        again = self.lpo("demo", "-o", "d")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(self.lpo("demo", "word").returncode, 2)
 
 
 if __name__ == "__main__":

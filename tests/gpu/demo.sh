@@ -6,8 +6,10 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
-lpo=$PWD/build-portable/lpo
-work=$(mktemp -d)
+work=/opt/demo # where it was recorded stands in the files: a name that says nothing of the machine
+rm -rf "$work" && mkdir -p "$work"
+cp -r build-portable "$work/lpo" && cp -r conf "$work/conf" && cd "$work" || exit
+lpo=$work/lpo/lpo
 cat >"$work/config.json" <<'J'
 {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 2048, "intermediate_size": 5632,
  "num_hidden_layers": 8, "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 32000,
@@ -16,7 +18,11 @@ cat >"$work/config.json" <<'J'
 J
 "$lpo" run "hydra.run.dir=$work/demo" workload=hf model=hf "model.path=$work/config.json" infer.prompt_tokens=1024 \
     infer.max_new_tokens=16 run.representative_max_new_tokens=4 run.repeats=2 run.warmup=1 pipeline.nvml.enable=true \
-    pipeline.torch_profiler.repeats=1 pipeline.ncu.enable=true pipeline.ncu.filter_mode=per-launch-config "$@"
+    pipeline.counters.interval=200us pipeline.ncu.enable=true pipeline.ncu.ncu_cli.set=null \
+    'pipeline.ncu.ncu_cli.sections=[SpeedOfLight,Occupancy,MemoryWorkloadAnalysis]' \
+    'pipeline.ncu.ncu_cli.metrics=[gpu__time_duration.sum,dram__bytes.sum]' pipeline.ncu.timeout=200s \
+    pipeline.ncu.sampling.mode=representative pipeline.ncu.sampling.per_config=1 pipeline.ncu.sampling.max_new_tokens=2 \
+    run.top_n_kernels=10 "$@"
 echo "exit code $?"
 cp "$work/config.json" "$work/demo/model_config.json"
 find "$work/demo" -type f | xargs ls -la
