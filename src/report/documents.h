@@ -12,10 +12,9 @@ struct lpo_source;
 
 /* report.{md,json,csv,txt} */
 struct lpo_doc *lpo_report_run_doc(const struct lpo_rundir *d, const struct lpo_source *s);
-/* The chapters of that document, with the records that they themselves put. */
-struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct lpo_source *s);
-/* report.html: the same chapters, and the data of its views (report/page/page.h). */
-struct lpo_doc *lpo_report_page_doc(const struct lpo_rundir *d, const struct lpo_source *s);
+/* report.html: the same document, and the data of its views (report/page/page.h). */
+void lpo_report_add_page(struct lpo_doc *doc, const struct lpo_rundir *d,
+                         const struct lpo_source *s);
 /* kernels.md: every kernel. */
 struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct lpo_source *s);
 /* operators.md: `s` is the source of the PyTorch profiler. */

@@ -70,7 +70,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_report_put_notes(doc->data, s->analysis, s->select);
 }
 
-struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct lpo_source *s)
+static struct lpo_doc *add_sections(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     struct lpo_doc *doc = lpo_doc_create("run", title(d));
 
@@ -105,6 +105,7 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
         lpo_report_chapter_counters(doc, d, s);
         lpo_report_chapter_collectives(doc, d, s);
         lpo_report_chapter_gpu_details(doc, d, s);
+        lpo_report_chapter_fusion(doc, s);
     } else {
         lpo_doc_section(doc, "regions", "Time by region", 1);
         lpo_doc_paragraph(doc, "%s", lpo_report_why_no_trace(d));
@@ -118,7 +119,7 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
 
 struct lpo_doc *lpo_report_run_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
-    struct lpo_doc *doc = lpo_report_run_sections(d, s);
+    struct lpo_doc *doc = add_sections(d, s);
 
     const struct lpo_source *memory = lpo_report_memory_source(d, s);
 

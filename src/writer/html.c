@@ -216,7 +216,7 @@ static void html_write(const struct lpo_doc *doc, struct lpo_str *out)
     lpo_str_add(out, "</main>\n<script type=\"application/json\" id=\"lpo-data\">");
     w.html = true;
     lpo_jw_object(&w, NULL);
-    lpo_writer_record_json(&w, doc->data);
+    lpo_writer_record_json(&w, doc->page ? doc->page : doc->data);
     lpo_jw_end(&w);
     lpo_str_add(out, "</script>\n<script>");
     lpo_str_addn(out, lpo_page_script, lpo_page_script_len);

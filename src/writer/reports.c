@@ -59,7 +59,6 @@ static const struct {
     make_doc *make; /* NULL: this run has nothing for it */
 } documents[] = {
     { "run", lpo_report_run_doc },
-    { "page", lpo_report_page_doc },
     { "timeline", timeline_doc },
 };
 
@@ -89,11 +88,11 @@ struct made {
     bool tried[DOCUMENTS];
 };
 
-static const struct lpo_doc *doc_for(struct made *m, const struct lpo_writer *w,
-                                     const struct lpo_rundir *d, const struct lpo_source *s)
+static struct lpo_doc *doc_of_kind(struct made *m, const char *kind, const struct lpo_rundir *d,
+                                   const struct lpo_source *s)
 {
     for (size_t i = 0; i < DOCUMENTS; i++) {
-        if (strcmp(documents[i].kind, w->kind) != 0)
+        if (strcmp(documents[i].kind, kind) != 0)
             continue;
         if (!m->tried[i])
             m->docs[i] = documents[i].make(d, s);
@@ -101,6 +100,18 @@ static const struct lpo_doc *doc_for(struct made *m, const struct lpo_writer *w,
         return m->docs[i];
     }
     return NULL;
+}
+
+/* The page is the report with the data of its views. */
+static const struct lpo_doc *doc_for(struct made *m, const struct lpo_writer *w,
+                                     const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    bool page = strcmp(w->kind, "page") == 0;
+    struct lpo_doc *doc = doc_of_kind(m, page ? "run" : w->kind, d, s);
+
+    if (page && !doc->page)
+        lpo_report_add_page(doc, d, s);
+    return doc;
 }
 
 static bool is_asked(const struct lpo_rundir *d, const struct lpo_writer *w)

@@ -192,6 +192,7 @@ struct lpo_doc {
     bool is_short;     /* its Markdown has what matters; the rest is on pages that it links */
     LPO_VEC(struct lpo_section *) sections;
     struct lpo_record *data;
+    struct lpo_record *page; /* what the views of its page are drawn from; NULL: no page is made */
     struct lpo_arena *arena;
 };
 

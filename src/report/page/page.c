@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.html's document: the chapters of the report, and the data that its views are drawn from.
- */
+/* The data that the views of report.html are drawn from. */
 #include "report/page/page.h"
 
 #include <stdint.h>
@@ -10,13 +9,14 @@
 #include "analysis/tables/tables.h"
 #include "region/classes.h"
 #include "region/top_kernels.h"
-#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/findings/findings.h"
+#include "report/limits/chapter_limits.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
+#include "util/err.h"
 #include "util/xmalloc.h"
 
 /* A name may have 4 KB, and a page has 5 MB. */
@@ -50,31 +50,32 @@ struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct
     return k;
 }
 
-struct lpo_doc *lpo_report_page_doc(const struct lpo_rundir *d, const struct lpo_source *s)
+void lpo_report_add_page(struct lpo_doc *doc, const struct lpo_rundir *d,
+                         const struct lpo_source *s)
 {
-    struct lpo_doc *doc = lpo_report_run_sections(d, s);
+    struct lpo_err ignored = { 0 }; /* the chapter on limits says it */
+    const struct lpo_limits *limits = s ? lpo_analysis_limits(d, s, &ignored) : NULL;
     int64_t zero_ns = LPO_NO_TIME;
 
-    doc->kind = "page";
-    if (s)
-        lpo_report_chapter_fusion(doc, s); /* report.md has no room; kernels.md has it too */
+    doc->page = lpo_doc_record_create(doc->arena);
     if (s) {
-        struct lpo_page_kernels kernels = lpo_page_put_kernels(doc->data, s->analysis);
+        struct lpo_page_kernels kernels = lpo_page_put_kernels(doc->page, s->analysis);
         uint32_t *regions =
-            lpo_page_put_regions(doc->data, s->analysis, &kernels, d->fold_over != SIZE_MAX);
+            lpo_page_put_regions(doc->page, s->analysis, &kernels, d->fold_over != SIZE_MAX);
 
-        lpo_report_put_findings(doc->data, d, s);
-        lpo_report_put_coverage(doc->data, s->analysis);
-        lpo_report_put_notes(doc->data, s->analysis, s->select);
-        lpo_report_put_wall(doc->data, s->analysis);
-        lpo_page_put_rank_steps(doc->data, s->analysis);
-        lpo_page_put_shapes(doc->data, s->analysis, &kernels);
-        lpo_page_put_counters(doc->data, s->analysis, regions);
-        zero_ns = lpo_page_put_strip(doc->data, s->analysis, &kernels, regions);
-        lpo_page_put_stacks(doc->data, s->analysis, &kernels, zero_ns);
+        lpo_report_put_findings(doc->page, d, s);
+        if (limits)
+            lpo_report_put_limits(doc->page, limits);
+        lpo_report_put_coverage(doc->page, s->analysis);
+        lpo_report_put_notes(doc->page, s->analysis, s->select);
+        lpo_report_put_wall(doc->page, s->analysis);
+        lpo_page_put_rank_steps(doc->page, s->analysis);
+        lpo_page_put_shapes(doc->page, s->analysis, &kernels);
+        lpo_page_put_counters(doc->page, s->analysis, regions);
+        zero_ns = lpo_page_put_strip(doc->page, s->analysis, &kernels, regions);
+        lpo_page_put_stacks(doc->page, s->analysis, &kernels, zero_ns);
         free(regions);
         free(kernels.rows);
     }
-    lpo_page_put_charts(doc->data, d, s, zero_ns);
-    return doc;
+    lpo_page_put_charts(doc->page, d, s, zero_ns);
 }
