@@ -11,7 +11,7 @@
 #include "pipeline/stage.h"
 #include "region/select.h"
 #include "report/doc/doc.h"
-#include "report/stage_results.h"
+#include "report/what_ran.h"
 #include "rundir/rundir.h"
 #include "util/err.h"
 #include "util/str.h"

@@ -5,7 +5,7 @@
 #include "analysis/ladder/ladder.h"
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"
-#include "report/traced_facts.h"
+#include "report/what_ran.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/str.h"

@@ -9,7 +9,6 @@
 #include "report/limits/chapter_limits.h"
 #include "report/ncu_rules.h"
 #include "report/over_time.h"
-#include "report/stage_results.h"
 #include "report/trace_records.h"
 #include "report/what_ran.h"
 #include "rundir/rundir.h"

@@ -43,7 +43,7 @@ void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a)
 void lpo_report_put_wall(struct lpo_record *to, const struct lpo_analysis *a);
 /* "steps": where the trace has them. In chapters/steps.c. */
 void lpo_report_put_steps(struct lpo_record *to, const struct lpo_analysis *a);
-/* "launch_queue": launches that wait for each GPU. In chapters/queue.c. */
+/* "launch_queue": launches that wait for each GPU. In chapters/critical.c. */
 void lpo_report_put_queue(struct lpo_record *to, const struct lpo_analysis *a);
 /* "fusion": sequences of short kernels that repeat. In chapters/fusion.c. */
 void lpo_report_put_fusion(struct lpo_record *to, const struct lpo_analysis *a);

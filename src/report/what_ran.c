@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run was about: a model, or somebody's program. */
+/* What ran and how it ended, in words: from the config and the manifest of a run, else from what
+ * the traces say themselves. */
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
+#include "analysis/frameworks.h"
 #include "hydra/compose.h"
-#include "report/traced_facts.h"
+#include "report/doc/doc.h"
 #include "report/what_ran.h"
+#include "run/manifest.h"
 #include "run/secrets/secrets.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
+#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/path.h"
 #include "util/str.h"
@@ -146,4 +153,342 @@ const char *lpo_report_run_command(const struct lpo_rundir *d)
         return lpo_arena_printf(d->arena, "%.*s…", (int)cut, text.at);
     }
     return n ? lpo_arena_strdup(d->arena, text.at) : NULL;
+}
+
+enum { MOST_LISTED = 8 }; /* ranks and files by name; of more, their number */
+
+static const struct lpo_trace *main_trace(const struct lpo_rundir *d)
+{
+    const struct lpo_source *s = lpo_rundir_main(d);
+
+    return s ? s->trace : NULL;
+}
+
+/* --- GPUs ----------------------------------------------------------------------------------- */
+
+/* Devices with the name of device `i` that have operations; 0 where an earlier one has the name. */
+static size_t count_named(const struct lpo_trace *t, const bool *used, size_t i)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < t->devices.len; k++) {
+        if (!used[k] || strcmp(lpo_trace_text(t, t->devices.at[k].name),
+                               lpo_trace_text(t, t->devices.at[i].name)) != 0)
+            continue;
+        if (k < i)
+            return 0;
+        n++;
+    }
+    return n;
+}
+
+const char *lpo_report_traced_gpus(const struct lpo_rundir *d)
+{
+    const struct lpo_trace *t = main_trace(d);
+    LPO_STR text = { 0 };
+    bool *used;
+
+    if (!t || !t->devices.len)
+        return NULL;
+    used = lpo_arena_array(d->arena, t->devices.len, sizeof *used);
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (t->gpu_ops.at[i].device < t->devices.len)
+            used[t->gpu_ops.at[i].device] = true;
+    for (size_t i = 0; i < t->devices.len; i++) {
+        size_t n = used[i] ? count_named(t, used, i) : 0;
+        uint32_t name = t->devices.at[i].name;
+
+        if (n && !*lpo_trace_text(t, name))
+            lpo_str_addf(&text, "%s%zu GPU%s that the trace does not name", text.len ? ", " : "", n,
+                         n == 1 ? "" : "s");
+        else if (n)
+            lpo_str_addf(&text, "%s%zu x %s", text.len ? ", " : "", n, lpo_trace_text(t, name));
+    }
+    return text.len ? lpo_arena_strdup(d->arena, text.at) : NULL;
+}
+
+/* --- ranks and files ------------------------------------------------------------------------ */
+
+static int by_number(const void *x, const void *y)
+{
+    int32_t a = *(const int32_t *)x, b = *(const int32_t *)y;
+
+    return (a > b) - (a < b);
+}
+
+const char *lpo_report_traced_ranks(const struct lpo_rundir *d)
+{
+    const struct lpo_trace *t = main_trace(d);
+    int32_t *ranks;
+    size_t n = 0, different = 0;
+    LPO_STR text = { 0 };
+
+    if (!t)
+        return NULL;
+    ranks = lpo_arena_array(d->arena, t->processes.len + 1, sizeof *ranks);
+    for (size_t i = 0; i < t->processes.len; i++)
+        if (t->processes.at[i].rank >= 0)
+            ranks[n++] = t->processes.at[i].rank;
+    if (!n)
+        return NULL;
+    qsort(ranks, n, sizeof *ranks, by_number);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || ranks[i] != ranks[i - 1])
+            ranks[different++] = ranks[i];
+    for (size_t i = 0; i < different && different <= MOST_LISTED; i++)
+        lpo_str_addf(&text, "%s%d", i ? ", " : "", ranks[i]);
+    if (different > MOST_LISTED)
+        lpo_str_addf(&text, "%zu", different);
+    if (t->ranks)
+        lpo_str_addf(&text, " of %u", t->ranks);
+    return lpo_arena_strdup(d->arena, text.at);
+}
+
+const char *lpo_report_traced_files(const struct lpo_rundir *d)
+{
+    LPO_STR text = { 0 };
+
+    for (size_t i = 0; i < d->sources.len; i++) {
+        const struct lpo_source *s = &d->sources.at[i];
+
+        if (!s->trace)
+            continue;
+        lpo_str_add(&text, text.len ? "; " : "");
+        for (size_t k = 0; k < s->nfiles && s->nfiles <= MOST_LISTED; k++)
+            lpo_str_addf(&text, "%s%s", k ? ", " : "",
+                         strcmp(s->files[k], "-") == 0 ? "standard input"
+                                                       : lpo_path_base(s->files[k]));
+        if (s->nfiles > MOST_LISTED)
+            lpo_str_addf(&text, "%zu files", s->nfiles);
+        lpo_str_addf(&text, " (%s)", s->what);
+    }
+    return text.len ? lpo_arena_strdup(d->arena, text.at) : NULL;
+}
+
+/* --- framework and command ------------------------------------------------------------------ */
+
+const char *lpo_report_traced_framework(const struct lpo_rundir *d)
+{
+    bool ran[LPO_FRAMEWORKS] = { false };
+    LPO_STR text = { 0 };
+
+    for (size_t i = 0; i < d->sources.len; i++)
+        for (int f = 0; d->sources.at[i].analysis && f < LPO_FRAMEWORKS; f++)
+            ran[f] |= lpo_analysis_frameworks(d->sources.at[i].analysis)->ran[f];
+    for (int f = 0; f < LPO_FRAMEWORKS; f++)
+        if (ran[f])
+            lpo_str_addf(&text, "%s%s", text.len ? ", " : "",
+                         lpo_analysis_frameworks_name((enum lpo_framework)f));
+    return text.len ? lpo_arena_strdup(d->arena, text.at) : NULL;
+}
+
+/* The process with most GPU operations among those that have a name. */
+static uint32_t main_process_name(struct lpo_arena *a, const struct lpo_trace *t)
+{
+    size_t *ops = lpo_arena_array(a, t->processes.len + 1, sizeof *ops);
+    size_t best = SIZE_MAX;
+
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (t->gpu_ops.at[i].process < t->processes.len)
+            ops[t->gpu_ops.at[i].process]++;
+    for (size_t i = 0; i < t->processes.len; i++)
+        if (t->processes.at[i].name != LPO_NONE && *lpo_trace_text(t, t->processes.at[i].name) &&
+            (best == SIZE_MAX || ops[i] > ops[best]))
+            best = i;
+    return best == SIZE_MAX ? LPO_NONE : t->processes.at[best].name;
+}
+
+const char *lpo_report_traced_command(const struct lpo_rundir *d)
+{
+    for (size_t i = 0; i < d->sources.len; i++) {
+        const struct lpo_trace *t = d->sources.at[i].trace;
+        uint32_t name = t ? main_process_name(d->arena, t) : LPO_NONE;
+
+        if (name != LPO_NONE)
+            return lpo_trace_text(t, name);
+    }
+    return NULL;
+}
+
+/* --- clocks --------------------------------------------------------------------------------- */
+
+bool lpo_report_is_replay(const struct lpo_trace *t)
+{
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (!(t->gpu_ops.at[i].flags & LPO_GPU_OP_UNTIMED))
+            return false;
+    return t->gpu_ops.len > 0;
+}
+
+const char *lpo_report_why_no_clock(const struct lpo_trace *t)
+{
+    if (lpo_report_is_replay(t))
+        return "- Idle time is not known: Nsight Compute runs each kernel alone and repeats it. "
+               "The "
+               "times above are those of the kernels under replay.";
+    if (t->summaries.len)
+        return "- Idle time is not known: the file holds sums, and not when each kernel ran.";
+    return "- When GPU operations ran was not recorded, so idle time is not known.";
+}
+
+static const char recorders[] = "native, nsys, torch_profiler or ncu";
+
+const struct lpo_stage_record *lpo_report_run_stage(const struct lpo_rundir *d, const char *stage)
+{
+    for (size_t i = 0; d->has_manifest && i < d->manifest.nstages; i++)
+        if (strcmp(d->manifest.stages[i].name, stage) == 0)
+            return &d->manifest.stages[i];
+    return NULL;
+}
+
+/* Messages name files by absolute paths. They are shown relative to the run folder: its place is
+ * private, and wrong as soon as the folder is moved. */
+const char *lpo_report_stage_message(const struct lpo_rundir *d, const struct lpo_stage_record *r)
+{
+    const char *at = r->message;
+    const char *const marks[] = { lpo_arena_printf(d->arena, "/workload/%s/", r->name),
+                                  lpo_arena_printf(d->arena, "/%s/", r->name) };
+    LPO_STR text = { 0 };
+
+    for (size_t i = 0; at && i < sizeof marks / sizeof *marks; i++) {
+        const char *own = strstr(at, marks[i]), *start = own;
+
+        while (start && start > at && !strchr(" '\"(", start[-1]))
+            start--;
+        if (!start || *start != '/')
+            continue;
+        lpo_str_addn(&text, at, (size_t)(start - at));
+        lpo_str_add(&text, own + 1);
+        return lpo_arena_strdup(d->arena, lpo_str_text(&text));
+    }
+    return at;
+}
+
+static const struct lpo_source *source_of(const struct lpo_rundir *d, const char *stage)
+{
+    for (size_t i = 0; i < d->sources.len; i++)
+        if (strcmp(d->sources.at[i].stage, stage) == 0)
+            return &d->sources.at[i];
+    return NULL;
+}
+
+const char *lpo_report_why_stage_left_no_trace(const struct lpo_rundir *d, const char *stage)
+{
+    const struct lpo_source *s = source_of(d, stage);
+    const struct lpo_stage_record *r = lpo_report_run_stage(d, stage);
+
+    if (!s || s->analysis)
+        return NULL;
+    if (s->problem)
+        return s->problem;
+    return r && r->started_ns ? lpo_report_stage_message(d, r) : NULL;
+}
+
+/* How stages may end, the worst first. %s: their names. */
+static const struct ending {
+    enum lpo_state state;
+    const char *words;
+} endings[] = {
+    { LPO_INTERRUPTED, "The run was interrupted in %s" },
+    { LPO_RUNNING, "The run was cut short in %s: lpo was killed, or is still running" },
+    { LPO_FAILED, "The run failed in %s" },
+    { LPO_MISSING, "Something is missing for %s" },
+    { LPO_PENDING, "Not started: %s. lpo run --resume with this folder continues there" },
+};
+
+static bool any_in(const struct lpo_rundir *d, enum lpo_state state)
+{
+    for (size_t i = 0; d->has_manifest && i < d->manifest.nstages; i++)
+        if (d->manifest.stages[i].state == state)
+            return true;
+    return false;
+}
+
+static void add_ending(struct lpo_doc *doc, const struct lpo_rundir *d, const struct ending *e)
+{
+    const char *said = NULL;
+    LPO_STR names = { 0 };
+    LPO_STR words = { 0 };
+
+    for (size_t i = 0; i < d->manifest.nstages; i++) {
+        const struct lpo_stage_record *r = &d->manifest.stages[i];
+
+        if (r->state != e->state)
+            continue;
+        lpo_str_addf(&names, "%s%s", names.len ? ", " : "", r->name);
+        if (!said && r->message && strcmp(r->message, lpo_run_state_name(r->state)) != 0)
+            said = lpo_report_stage_message(d, r);
+    }
+    lpo_str_addn(&words, e->words, (size_t)(strstr(e->words, "%s") - e->words));
+    lpo_str_add(&words, lpo_str_text(&names));
+    lpo_str_add(&words, strstr(e->words, "%s") + 2);
+    lpo_doc_note(doc, LPO_NOTE_WARNING, "%s%s%s", words.at, said ? ": " : ".", said ? said : "");
+}
+
+void lpo_report_add_stage_endings(struct lpo_doc *doc, const struct lpo_rundir *d)
+{
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (any_in(d, endings[i].state))
+            add_ending(doc, d, &endings[i]);
+}
+
+const char *lpo_report_why_no_trace(const struct lpo_rundir *d)
+{
+    LPO_STR text = { 0 };
+
+    for (size_t i = 0; i < d->sources.len; i++) {
+        const struct lpo_source *s = &d->sources.at[i];
+        const struct lpo_stage_record *r = lpo_report_run_stage(d, s->stage);
+        const char *why = lpo_report_why_stage_left_no_trace(d, s->stage);
+
+        if (!why && r && r->started_ns)
+            why = "its trace is not in the folder";
+        if (!why)
+            continue;
+        lpo_str_add(&text, text.len ? "; " : "");
+        if (!lpo_str_starts(why, s->stage)) /* a step has the stage's name, and files its folder */
+            lpo_str_addf(&text, "%s: ", s->stage);
+        lpo_str_add(&text, why);
+    }
+    if (text.len)
+        return lpo_arena_printf(d->arena, "This run holds no trace that can be read. %s.", text.at);
+    return lpo_arena_printf(d->arena,
+                            d->has_manifest
+                                ? "This run holds no trace: no stage that records one (%s) has run."
+                                : "This folder holds no trace that lpo can read (from %s).",
+                            recorders);
+}
+
+/* Did a stage do its work and find nothing to record? */
+static bool found_nothing(const struct lpo_rundir *d)
+{
+    for (size_t i = 0; i < d->sources.len; i++) {
+        const struct lpo_stage_record *r = lpo_report_run_stage(d, d->sources.at[i].stage);
+
+        if (r && r->state == LPO_DONE && !d->sources.at[i].nfiles && r->message)
+            return true;
+    }
+    return false;
+}
+
+const char *lpo_report_how_to_get_a_trace(const struct lpo_rundir *d)
+{
+    if (any_in(d, LPO_INTERRUPTED) || any_in(d, LPO_RUNNING))
+        return "Complete the run first: lpo run --resume with this folder continues where it "
+               "stopped.";
+    if (any_in(d, LPO_FAILED))
+        return "Make the run succeed first: the error is shown above.";
+    if (found_nothing(d))
+        return lpo_arena_printf(d->arena,
+                                "What was recorded does not support any advice. %s Mark the parts "
+                                "of the program with NVTX ranges to get some.",
+                                lpo_report_why_no_trace(d));
+    if (any_in(d, LPO_MISSING))
+        return "Install what is missing (lpo doctor says how), or record without it: "
+               "pipeline.native.enable=true.";
+    for (size_t i = 0; i < d->sources.len; i++)
+        if (lpo_report_why_stage_left_no_trace(d, d->sources.at[i].stage))
+            return lpo_arena_printf(d->arena, "There is no advice. %s", lpo_report_why_no_trace(d));
+    return "What was recorded does not support any advice: enable a stage that traces (native, "
+           "nsys or torch_profiler).";
 }

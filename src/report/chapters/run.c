@@ -9,8 +9,6 @@
 #include "hydra/compose.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
-#include "report/stage_results.h"
-#include "report/traced_facts.h"
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"

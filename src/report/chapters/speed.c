@@ -6,7 +6,7 @@
 #include "analysis/speed/variation.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
-#include "report/stage_results.h"
+#include "report/what_ran.h"
 #include "rundir/rundir.h"
 #include "util/json.h"
 #include "util/str.h"
