@@ -25,7 +25,6 @@ struct torch {
     const struct lpo_rundir *d;
     const struct lpo_source *s;
     const struct lpo_operators *ops;
-    const struct lpo_memory_peaks *memory;
 };
 
 static bool has_gpu(const struct torch *t)
@@ -71,51 +70,22 @@ static void idle(struct lpo_doc *doc, const struct torch *t)
     lpo_report_add_devices(doc, a);
 }
 
-static const struct lpo_column memory_columns[] = {
-    { "device", "GPU", LPO_CELL_TEXT, NULL },
-    { "allocations", "Allocations", LPO_CELL_COUNT, NULL },
-    { "frees", "Frees", LPO_CELL_COUNT, NULL },
-    { "peak_allocated_bytes", "Peak in use", LPO_CELL_BYTES, NULL },
-    { "peak_reserved_bytes", "Peak reserved", LPO_CELL_BYTES, NULL },
-    { "growth_bytes", "Growth", LPO_CELL_BYTES, NULL },
-    { "largest_bytes", "Largest allocation", LPO_CELL_BYTES, NULL },
-};
-
-static struct lpo_measure bytes(int64_t n)
-{
-    return n == LPO_NO_TIME ? lpo_measure_unknown() : lpo_measure_measured((double)n);
-}
-
-static const struct lpo_device *device_of(const struct torch *t,
-                                          const struct lpo_memory_peaks_row *m)
-{
-    const struct lpo_trace *trace = t->s->analysis->trace;
-
-    return &trace->devices.at[trace->allocators.at[m->allocator].device];
-}
-
 static void memory(struct lpo_doc *doc, const struct torch *t)
 {
-    struct lpo_table *table;
+    const struct lpo_rows rows = lpo_report_memory_rows(doc->arena, t->s->analysis);
 
     lpo_doc_section(doc, "memory", "Memory", 1);
-    if (!t->memory->rows.len) {
+    if (!rows.count) {
         lpo_doc_paragraph(doc, "The trace holds no allocations of a GPU: "
                                "pipeline.torch_profiler.profile_memory=true records them.");
         return;
     }
-    table = lpo_doc_table(doc, "memory", "", memory_columns, COUNT(memory_columns));
-    for (size_t i = 0; i < t->memory->rows.len; i++) {
-        const struct lpo_memory_peaks_row *m = &t->memory->rows.at[i];
-
-        lpo_doc_row_text(table, lpo_report_device_scope(doc->arena, device_of(t, m)));
-        lpo_doc_row_count(table, m->allocations);
-        lpo_doc_row_count(table, m->frees);
-        lpo_doc_row_measure(table, bytes(m->peak_bytes));
-        lpo_doc_row_measure(table, bytes(m->most_reserved));
-        lpo_doc_row_bytes(table, (double)m->growth_bytes);
-        lpo_doc_row_bytes(table, (double)m->largest_bytes);
-    }
+    lpo_doc_table_of(
+        doc, "memory", "", &rows,
+        "device=scope allocations~0 frees~0 peak_allocated_bytes=peak_bytes:Peak_in_use "
+        "peak_reserved_bytes=most_reserved_bytes:Peak_reserved~0 growth_bytes "
+        "largest_bytes",
+        0);
 }
 
 static void add_sections(struct lpo_doc *doc, const struct torch *t)
@@ -141,30 +111,6 @@ static void put_gpu(struct lpo_record *r, const struct torch *t, const char *key
     lpo_doc_put_int_if(r, key, has_gpu(t), v);
 }
 
-static void put_memory(struct lpo_record *data, const struct torch *t)
-{
-    struct lpo_record *rows;
-
-    if (!t->memory->rows.len) {
-        lpo_doc_put_null(data, "memory");
-        return;
-    }
-    rows = lpo_doc_put_list(data, "memory");
-    for (size_t i = 0; i < t->memory->rows.len; i++) {
-        const struct lpo_memory_peaks_row *m = &t->memory->rows.at[i];
-        struct lpo_record *r = lpo_doc_put_record(rows, NULL);
-
-        lpo_doc_put_text(r, "type", "GPU");
-        lpo_doc_put_int(r, "device", device_of(t, m)->id);
-        lpo_doc_put_uint(r, "allocations", m->allocations);
-        lpo_doc_put_uint(r, "frees", m->frees);
-        lpo_doc_put_whole(r, "peak_allocated_bytes", bytes(m->peak_bytes));
-        lpo_doc_put_whole(r, "peak_reserved_bytes", bytes(m->most_reserved));
-        lpo_doc_put_int(r, "growth_bytes", m->growth_bytes);
-        lpo_doc_put_int(r, "largest_bytes", m->largest_bytes);
-    }
-}
-
 static void put_sum(struct lpo_record *data, const struct torch *t, const char *key,
                     const struct lpo_operator_sum *sum)
 {
@@ -176,6 +122,7 @@ static void put_sum(struct lpo_record *data, const struct torch *t, const char *
 
 static void put_metrics(struct lpo_record *data, const struct torch *t)
 {
+    const struct lpo_rows memory = lpo_report_memory_rows(data->arena, t->s->analysis);
     struct lpo_record *traces = lpo_doc_put_list(data, "traces");
     const struct lpo_rows operators = lpo_tables_operators_as(
         lpo_tables_of(data->arena, t->s->analysis, NULL), LPO_OPERATORS_BY_TOTAL);
@@ -187,7 +134,12 @@ static void put_metrics(struct lpo_record *data, const struct torch *t)
     put_sum(data, t, "gpu_outside_operators", &t->ops->outside);
     put_sum(data, t, "gpu_without_launch", &t->ops->no_launch);
     lpo_report_put_devices(data, t->s->analysis);
-    put_memory(data, t);
+    if (memory.count)
+        lpo_doc_put_rows(data, "memory", &memory,
+                         "type device=gpu allocations frees peak_allocated_bytes=peak_bytes "
+                         "peak_reserved_bytes=most_reserved_bytes growth_bytes largest_bytes");
+    else
+        lpo_doc_put_null(data, "memory");
     lpo_doc_put_rows_and(data, "operators", &operators,
                          "operator=name calls cpu_total_ns=host_ns cpu_self_ns=host_ns_self "
                          "cpu_min_ns=host_ns_min cpu_max_ns=host_ns_max gpu_total_ns=gpu_ns_total "
@@ -203,7 +155,6 @@ struct lpo_doc *lpo_report_torch_doc(const struct lpo_rundir *d)
     if (!t.s)
         return NULL;
     t.ops = lpo_analysis_operators(t.s->analysis, false);
-    t.memory = lpo_analysis_memory(t.s->analysis);
     doc = lpo_doc_create_data(TORCH_SCHEMA, "torch", "PyTorch profiler");
     add_sections(doc, &t);
     put_metrics(doc->data, &t);

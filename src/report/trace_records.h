@@ -59,7 +59,7 @@ void lpo_report_put_rank_balance(struct lpo_record *to, const struct lpo_analysi
 void lpo_report_put_rank_steps(struct lpo_record *to, const struct lpo_analysis *a);
 /* "counters": where counters were sampled. In chapters/counters.c. */
 void lpo_report_put_counters(struct lpo_record *to, const struct lpo_analysis *a);
-/* "memory": the most in use at one time, by allocator, with its owners. In chapters/memory_peaks.c.
+/* "memory": the most in use at one time, by allocator, with its owners. In chapters/memory.c.
  */
 void lpo_report_put_memory(struct lpo_record *to, const struct lpo_analysis *a);
 /* "windows": where only a part of the run was recorded. In chapters/windows.c. */

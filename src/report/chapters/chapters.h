@@ -10,8 +10,10 @@
 
 struct lpo_analysis;
 struct lpo_arena;
+struct lpo_arena;
 struct lpo_doc;
 struct lpo_record;
+struct lpo_rows;
 struct lpo_rundir;
 struct lpo_source;
 
@@ -67,8 +69,8 @@ void lpo_report_put_flight(struct lpo_record *to, const struct lpo_analysis *a);
 /* Peaks of the framework's allocator; nothing where no trace has them. `s` may be NULL. */
 void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
                                const struct lpo_source *s);
-/* Part of it, in memory_peaks.c: the largest moment, its owners, segments. */
-void lpo_report_memory_peaks(struct lpo_doc *doc, const struct lpo_analysis *a);
+/* The most in use at one time, by allocator: rows of its table. */
+struct lpo_rows lpo_report_memory_rows(struct lpo_arena *arena, const struct lpo_analysis *a);
 /* How much of the run was recorded, and how its calls differ; nothing where all of it was. */
 void lpo_report_chapter_windows(struct lpo_doc *doc, const struct lpo_source *s);
 /* The same in one sentence, for a terminal; nothing where the whole run was recorded. */
