@@ -182,6 +182,9 @@ class Pairs(WorkCase):
                 self.assertIn(name, cause["b"]["name"] + (cause["a"]["name"] or ""))
                 if least is not None:
                     self.assertTrue(least <= cause["delta_ns"] <= most, cause["delta_ns"])
+                if "memory_snapshot" in b:
+                    self.assertEqual(out["verdict"], "less memory")
+                    self.diff(os.path.join(SHARED, b), os.path.join(SHARED, a), "--fail-over", "3%", want=4)
                 if "slow_layer" in b:
                     self.assertTrue(cause["member"].endswith("TimesformerLayer_7"))
 

@@ -293,8 +293,14 @@ static void take(struct lpo_diff_check *c, const char *name, double a, double b,
 static void check_wall(const struct lpo_diff *d, struct lpo_diff_check *c)
 {
     const struct lpo_diff_wall *w = &d->wall;
+    const struct lpo_diff_figure_row *peak = lpo_diff_peak(d);
     double a = w->unit_ns[LPO_DIFF_A], b = w->unit_ns[LPO_DIFF_B];
 
+    if (peak) { /* bytes of a snapshot are no matter of chance */
+        c->unit = LPO_DIFF_BYTES;
+        take(c, "peak of GPU memory", peak->value[LPO_DIFF_A], peak->value[LPO_DIFF_B], true);
+        return;
+    }
     if (lpo_diff_wall_regression(d) <= c->budget->share &&
         lpo_diff_compute_regression(d) > c->budget->share)
         take(c, "GPU time of kernels that compute", w->compute_ns[LPO_DIFF_A],

@@ -95,6 +95,19 @@ void lpo_diff_compare_figures(struct lpo_diff *d)
     }
 }
 
+const struct lpo_diff_figure_row *lpo_diff_peak(const struct lpo_diff *d)
+{
+    for (size_t i = 0; i < d->figures.len; i++) {
+        const struct lpo_diff_figure_row *f = &d->figures.at[i];
+
+        if (strcmp(f->key, LPO_DIFF_SNAPSHOT_PEAK) == 0 && f->value[LPO_DIFF_A] > 0 &&
+            f->value[LPO_DIFF_B] > 0 && d->wall.unit_ns[LPO_DIFF_A] == 0 &&
+            d->wall.unit_ns[LPO_DIFF_B] == 0)
+            return f;
+    }
+    return NULL;
+}
+
 /* --- findings ------------------------------------------------------------------------------- */
 
 static const struct lpo_diff_finding *find_in(const struct lpo_diff_digest *g,

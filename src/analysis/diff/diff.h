@@ -229,6 +229,9 @@ struct lpo_diff *lpo_diff_create(struct lpo_diff_runs a, struct lpo_diff_runs b)
 void lpo_diff_destroy(struct lpo_diff *d); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_diff);
 
+/* Of two memory snapshots, which have no times: the peak; NULL: they are none. */
+const struct lpo_diff_figure_row *lpo_diff_peak(const struct lpo_diff *d);
+
 /* The smallest change of a row, as a share, that may be called real: LPO_DIFF_LEAST, or
  * LPO_DIFF_LEAST_RUNS with four runs or more in all. */
 double lpo_diff_least(const struct lpo_diff *d);

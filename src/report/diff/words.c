@@ -82,8 +82,12 @@ void lpo_report_diff_add_change(struct lpo_str *s, double ns)
 
 const char *lpo_report_diff_verdict(const struct lpo_diff *d)
 {
+    const struct lpo_diff_figure_row *peak = lpo_diff_peak(d);
+
     if (!d->comparable)
         return "not comparable";
+    if (peak && fabs(peak->value[LPO_DIFF_B] / peak->value[LPO_DIFF_A] - 1) > LPO_DIFF_LEAST_RUNS)
+        return peak->value[LPO_DIFF_B] > peak->value[LPO_DIFF_A] ? "more memory" : "less memory";
     if (d->wall.unsure)
         return "unsure";
     if (!d->wall.verdict.significant)
@@ -374,6 +378,23 @@ static void add_differences(struct lpo_str *s, struct lpo_arena *a, const struct
         lpo_str_add(s, ". ");
 }
 
+/* Where the work is another, what was done in a second says more than the time of a unit. */
+static void add_speed(struct lpo_str *s, const struct lpo_diff *d)
+{
+    static const char *const keys[] = { "tokens_per_s", "output_tokens_per_s" };
+
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        for (size_t i = 0; i < d->figures.len; i++) {
+            const struct lpo_diff_figure_row *f = &d->figures.at[i];
+
+            if (strcmp(f->key, keys[k]) == 0 && f->value[0] > 0 && f->value[1] > 0) {
+                lpo_str_addf(s, "Tokens a second: %.6g in A, %.6g in B (%+.1f %%). ", f->value[0],
+                             f->value[1], 100 * (f->value[1] / f->value[0] - 1));
+                return;
+            }
+        }
+}
+
 const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff *d)
 {
     const struct lpo_diff_wall *w = &d->wall;
@@ -386,6 +407,8 @@ const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff 
         return lpo_arena_strdup(a, s.at);
     }
     add_differences(&s, a, d, "Not the same work or machine: ", false);
+    if (s.len)
+        add_speed(&s, d);
     if (w->unit_ns[LPO_DIFF_A] == 0 && w->unit_ns[LPO_DIFF_B] == 0 && add_memory(&s, d))
         return lpo_arena_strdup(a, s.at);
     if (w->unit_ns[LPO_DIFF_A] == 0 && w->unit_ns[LPO_DIFF_B] == 0 && d->figures.len) {
