@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "analysis/counters/rules.h"
+#include "analysis/tables/tables.h"
 #include "region/kernel_name/short.h"
 #include "report/doc/doc.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/str.h"
+#include "util/vec.h"
 
 #define KERNELS_SCHEMA "lpo.kernels/1"
 
@@ -20,68 +22,103 @@ const char *lpo_report_kernel_state_name(enum lpo_kernel_state state)
     return names[state];
 }
 
-static const struct lpo_column columns[] = {
-    { "number", "#", LPO_CELL_COUNT, NULL },
-    { "class", "Class", LPO_CELL_TEXT, NULL },
-    { "duration_ns", "Time", LPO_CELL_NS, NULL },
-    { "compute_share", "SM", LPO_CELL_PERCENT, NULL, 0 },
-    { "memory_share", "Memory", LPO_CELL_PERCENT, NULL, 0 },
-    { "tensor_share", "Tensor", LPO_CELL_PERCENT, NULL, 2 },
-    { "l1_share", "L1", LPO_CELL_PERCENT, NULL, 2 },
-    { "l2_share", "L2", LPO_CELL_PERCENT, NULL, 2 },
-    { "dram_share", "DRAM", LPO_CELL_PERCENT, NULL, 2 },
-    { "dram_bytes_per_second", "DRAM rate", LPO_CELL_MEASURE, "B/s", 3 },
-    { "occupancy_share", "Occupancy", LPO_CELL_PERCENT, NULL, 1 },
-    { "registers", "Regs", LPO_CELL_MEASURE, NULL, 3 },
-    { "waves", "Waves", LPO_CELL_MEASURE, NULL, 3 },
-    { "grid", "Grid", LPO_CELL_TEXT, NULL, 0, 12 },
-    { "block", "Block", LPO_CELL_TEXT, NULL, 0, 12 },
-    { "kernel", "Kernel", LPO_CELL_TEXT, NULL }, /* last: names are long */
-};
+/* A launch of the kernel that was asked for with this number. */
+typedef struct {
+    size_t number;
+    const struct lpo_kernel_profile *p;
+} launch_row;
 
-static void row_dims(struct lpo_table *t, bool known, const uint32_t *d)
+static struct lpo_cell class_cell(const struct lpo_rows *rows, const struct lpo_kernel_profile *p)
 {
-    if (known)
-        lpo_doc_row_textf(t, "%ux%ux%u", d[0], d[1], d[2]);
-    else
-        lpo_doc_row_unknown(t);
+    if (p->bound != LPO_BOUND_MEMORY || !p->level)
+        return lpo_cell_text(lpo_counters_bound_name(p->bound));
+    lpo_str_addf(lpo_table_scratch(rows), "memory (%s)", p->level);
+    return lpo_cell_scratch(rows);
+}
+
+static struct lpo_cell dims_cell(const struct lpo_rows *rows, const struct lpo_kernel_profile *p,
+                                 const uint32_t *d, const char *format)
+{
+    if (!p->shaped)
+        return lpo_cell_unknown();
+    lpo_str_addf(lpo_table_scratch(rows), format, d[0], d[1], d[2]);
+    return lpo_cell_scratch(rows);
 }
 
 /* Two kernels may have one short name: the number says which was asked for, and machines get the
  * whole name. */
-static void row_kernel(struct lpo_table *t, const char *name)
+static struct lpo_cell kernel_cell(const struct lpo_rows *rows, const char *name)
 {
-    LPO_STR text = { 0 };
+    struct lpo_cell c = lpo_cell_text(name);
 
-    if (!name || !*name) {
-        lpo_doc_row_text(t, name);
-        return;
-    }
-    lpo_region_short_name((struct lpo_kernel_span){ name, strlen(name) }, &text);
-    lpo_doc_row_path(t, lpo_arena_name(t->arena, lpo_str_text(&text), text.len), name, 0);
+    if (!name || !*name)
+        return c;
+    lpo_region_short_name((struct lpo_kernel_span){ name, strlen(name) }, lpo_table_scratch(rows));
+    c.shown = lpo_str_text(rows->scratch);
+    return c;
 }
 
-static void add_row(struct lpo_table *t, size_t number, const struct lpo_kernel_profile *p)
+static struct lpo_cell share_cell(struct lpo_measure m)
 {
-    lpo_doc_row_count(t, number);
-    if (p->bound == LPO_BOUND_MEMORY && p->level)
-        lpo_doc_row_textf(t, "memory (%s)", p->level);
-    else
-        lpo_doc_row_text(t, lpo_counters_bound_name(p->bound));
-    lpo_doc_row_measure(t, p->duration_ns);
-    lpo_doc_row_measure(t, p->compute_percent);
-    lpo_doc_row_measure(t, p->memory_percent);
-    lpo_doc_row_measure(t, p->tensor_percent);
-    lpo_doc_row_measure(t, p->l1_percent);
-    lpo_doc_row_measure(t, p->l2_percent);
-    lpo_doc_row_measure(t, p->dram_percent);
-    lpo_doc_row_measure(t, p->dram_bytes_per_second);
-    lpo_doc_row_measure(t, p->occupancy_percent);
-    lpo_doc_row_measure(t, p->registers);
-    lpo_doc_row_measure(t, p->waves);
-    row_dims(t, p->shaped, p->grid);
-    row_dims(t, p->shaped, p->block);
-    row_kernel(t, p->kernel);
+    m.value /= 100;
+    return lpo_cell_measure(m);
+}
+
+/* In percent for machines, as a share for people. */
+#define USE(X, key, title, meaning, ...)                                                           \
+    X(launch, key##_percent, title, MEASURE("%"), FACT, meaning,                                   \
+      lpo_cell_measure(r->p->key##_percent))                                                       \
+    X(launch, key##_share, title, PERCENT, FACT, meaning, share_cell(r->p->key##_percent),         \
+      __VA_ARGS__)
+
+#define LAUNCH(X)                                                                                  \
+    X(launch, number, "#", COUNT, KEY, "of the kernel that was asked for",                         \
+      lpo_cell_count(r->number))                                                                   \
+    X(launch, class, "Class", TEXT, FACT, "what it is bound by",                                   \
+      lpo_cell_text(lpo_counters_bound_name(r->p->bound)))                                         \
+    X(launch, class_shown, "Class", TEXT, FACT, "and by which memory", class_cell(rows, r->p))     \
+    X(launch, duration_ns, "Time", NS, ADDS, "of the launch", lpo_cell_measure(r->p->duration_ns)) \
+    USE(X, compute, "SM", "of the peak")                                                           \
+    USE(X, memory, "Memory", "of the peak")                                                        \
+    X(launch, memory_level, "Level", TEXT, FACT, "the busiest memory", lpo_cell_text(r->p->level)) \
+    USE(X, tensor, "Tensor", "of the peak", .minor = 2)                                            \
+    USE(X, l1, "L1", "of the peak", .minor = 2)                                                    \
+    USE(X, l2, "L2", "of the peak", .minor = 2)                                                    \
+    USE(X, dram, "DRAM", "of the peak", .minor = 2)                                                \
+    X(launch, dram_bytes_per_second, "DRAM rate", MEASURE("B/s"), FACT, "of the launch",           \
+      lpo_cell_measure(r->p->dram_bytes_per_second), .minor = 3)                                   \
+    USE(X, occupancy, "Occupancy", "achieved", .minor = 1)                                         \
+    X(launch, registers, "Regs", MEASURE(NULL), FACT, "of a thread",                               \
+      lpo_cell_measure(r->p->registers), .minor = 3)                                               \
+    X(launch, waves, "Waves", MEASURE(NULL), FACT, "of blocks on each SM",                         \
+      lpo_cell_measure(r->p->waves), .minor = 3)                                                   \
+    X(launch, grid, "Grid", LIST, KEY, "blocks", dims_cell(rows, r->p, r->p->grid, "[%u,%u,%u]"))  \
+    X(launch, block, "Block", LIST, KEY, "threads of a block",                                     \
+      dims_cell(rows, r->p, r->p->block, "[%u,%u,%u]"))                                            \
+    X(launch, grid_shown, "Grid", TEXT, KEY, "blocks",                                             \
+      dims_cell(rows, r->p, r->p->grid, "%ux%ux%u"), .width = 12)                                  \
+    X(launch, block_shown, "Block", TEXT, KEY, "threads of a block",                               \
+      dims_cell(rows, r->p, r->p->block, "%ux%ux%u"), .width = 12)                                 \
+    X(launch, kernel, "Kernel", TEXT, KEY, "demangled", kernel_cell(rows, r->p->kernel))
+
+LPO_TABLE(launch, LAUNCH)
+
+static const struct lpo_table_kind launches_kind =
+    LPO_TABLE_KIND(launch, "launches", "Launches that ncu measured");
+
+static struct lpo_rows launch_rows(struct lpo_arena *arena, const struct lpo_kernel_outcome *o,
+                                   size_t first, size_t count)
+{
+    const struct lpo_tables_of *of = lpo_tables_of(arena, NULL, NULL);
+    LPO_VEC(launch_row) all = { 0 };
+    struct lpo_rows rows;
+
+    for (size_t i = first; i < first + count; i++)
+        for (size_t k = 0; k < o[i].profiles.len; k++)
+            lpo_vec_push(&all, (launch_row){ i + 1, &o[i].profiles.at[k] });
+    rows = lpo_tables_kept(of, &launches_kind, all.at, all.len, sizeof *all.at);
+    lpo_vec_free(&all);
+    return rows;
 }
 
 /* What ncu advises about the first launch, where its sections were collected: those of one kernel
@@ -109,16 +146,18 @@ static void add_advice(struct lpo_doc *doc, size_t number, const struct lpo_kern
 /* A kernel that was not found is no failure of the tool: the note says which, the others count. */
 static void add_sections(struct lpo_doc *doc, const struct lpo_kernel_summary *s)
 {
-    struct lpo_table *t;
+    struct lpo_rows rows;
 
     lpo_doc_section(doc, "kernels", "", 1);
     lpo_doc_fact_text(doc, "program", "Program", s->program);
     lpo_doc_fact_text(doc, "ncu", "ncu", s->ncu);
     lpo_doc_fact_text(doc, "gpu", "GPU", s->gpu);
-    t = lpo_doc_table(doc, "launches", "", columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < s->len; i++)
-        for (size_t k = 0; k < s->at[i].profiles.len; k++)
-            add_row(t, i + 1, &s->at[i].profiles.at[k]);
+    rows = launch_rows(doc->arena, s->at, 0, s->len);
+    lpo_doc_table_of(doc, "launches", "", &rows,
+                     "number class=class_shown duration_ns compute_share memory_share tensor_share "
+                     "l1_share l2_share dram_share dram_bytes_per_second occupancy_share registers "
+                     "waves grid=grid_shown block=block_shown kernel",
+                     0);
     for (size_t i = 0; i < s->len; i++)
         add_advice(doc, i + 1, &s->at[i]);
     for (size_t i = 0; i < s->len; i++) {
@@ -131,39 +170,11 @@ static void add_sections(struct lpo_doc *doc, const struct lpo_kernel_summary *s
     }
 }
 
-static void put_dims(struct lpo_record *to, const char *key, bool known, const uint32_t *d)
+static void put_rules(const struct lpo_rows *rows, size_t launch, struct lpo_record *r)
 {
-    struct lpo_record *list;
-
-    if (!known) {
-        lpo_doc_put_null(to, key);
-        return;
-    }
-    list = lpo_doc_put_list(to, key);
-    for (int i = 0; i < 3; i++)
-        lpo_doc_put_uint(list, NULL, d[i]);
-}
-
-static void put_launch(struct lpo_record *r, const struct lpo_kernel_profile *p)
-{
+    const struct lpo_kernel_profile *p = launch_of(rows, launch)->p;
     struct lpo_record *rules;
 
-    lpo_doc_put_text(r, "kernel", p->kernel);
-    lpo_doc_put_text(r, "class", lpo_counters_bound_name(p->bound));
-    put_dims(r, "grid", p->shaped, p->grid);
-    put_dims(r, "block", p->shaped, p->block);
-    lpo_doc_put_whole(r, "duration_ns", p->duration_ns);
-    lpo_doc_put_measure(r, "compute_percent", p->compute_percent);
-    lpo_doc_put_measure(r, "memory_percent", p->memory_percent);
-    lpo_doc_put_text(r, "memory_level", p->level);
-    lpo_doc_put_measure(r, "tensor_percent", p->tensor_percent);
-    lpo_doc_put_measure(r, "l1_percent", p->l1_percent);
-    lpo_doc_put_measure(r, "l2_percent", p->l2_percent);
-    lpo_doc_put_measure(r, "registers", p->registers);
-    lpo_doc_put_measure(r, "waves", p->waves);
-    lpo_doc_put_measure(r, "dram_percent", p->dram_percent);
-    lpo_doc_put_measure(r, "dram_bytes_per_second", p->dram_bytes_per_second);
-    lpo_doc_put_measure(r, "occupancy_percent", p->occupancy_percent);
     rules = lpo_doc_put_list(r, "rules");
     for (size_t i = 0; i < p->nrules; i++) {
         struct lpo_record *one = lpo_doc_put_record(rules, NULL);
@@ -189,16 +200,20 @@ static void put_summary(struct lpo_record *data, const struct lpo_kernel_summary
     kernels = lpo_doc_put_list(data, "kernels");
     for (size_t i = 0; i < s->len; i++) {
         const struct lpo_kernel_outcome *o = &s->at[i];
-        struct lpo_record *r = lpo_doc_put_record(kernels, NULL), *launches;
+        struct lpo_record *r = lpo_doc_put_record(kernels, NULL);
+        struct lpo_rows launches;
 
         lpo_doc_put_text(r, "name", o->name);
         lpo_doc_put_text(r, "regex", o->regex);
         lpo_doc_put_text(r, "folder", o->folder);
         lpo_doc_put_text(r, "state", lpo_report_kernel_state_name(o->state));
         lpo_doc_put_text(r, "message", o->message);
-        launches = lpo_doc_put_list(r, "launches");
-        for (size_t k = 0; k < o->profiles.len; k++)
-            put_launch(lpo_doc_put_record(launches, NULL), &o->profiles.at[k]);
+        launches = launch_rows(data->arena, s->at, i, 1);
+        lpo_doc_put_rows_and(r, "launches", &launches,
+                             "kernel class grid block duration_ns compute_percent memory_percent "
+                             "memory_level tensor_percent l1_percent l2_percent registers waves "
+                             "dram_percent dram_bytes_per_second occupancy_percent",
+                             put_rules);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/limits/limits.h"
+#include "analysis/tables/tables.h"
 #include "model/needs.h"
 #include "report/doc/doc.h"
 #include "report/limits/chapter_limits.h"
@@ -111,96 +112,124 @@ static int more_to_save(const void *x, const void *y)
     return d != 0 ? (d < 0) - (d > 0) : strcmp(a->row.path, b->row.path);
 }
 
-/* The verdict first, then what it rests on. */
-static const struct lpo_column columns[] = {
-    { "region", "Region", LPO_CELL_TEXT, NULL, 0 },
-    { "saving_ns", "Saving", LPO_CELL_NS, NULL, 0 },
-    { "share", "Of roof", LPO_CELL_PERCENT, NULL, 0 },
-    { "to_best", "Of best", LPO_CELL_PERCENT, NULL, 0 },
-    { "held_by", "Limited by", LPO_CELL_TEXT, NULL, 0 },
-    { "measured_ns", "Measured", LPO_CELL_NS, NULL, 0 },
-    { "limit_ns", "Limit", LPO_CELL_NS, NULL, 0 },
-    { "first_ns", "First calls", LPO_CELL_NS, NULL, 1 },
-    { "mfu", "MFU", LPO_CELL_PERCENT, NULL, 0 },
-    { "bandwidth_use", "Bandwidth", LPO_CELL_PERCENT, NULL, 1 },
-    { "needed_flops", "Needed FLOPs", LPO_CELL_MEASURE, "FLOP", 4 },
-    { "needed_bytes", "Needed bytes", LPO_CELL_BYTES, NULL, 4 },
-    { "flop_rate", "FLOP rate", LPO_CELL_MEASURE, "FLOP/s", 5 },
-    { "byte_rate", "Byte rate", LPO_CELL_MEASURE, "B/s", 5 },
-    { "need_from", "Need from", LPO_CELL_TEXT, NULL, 2 },
-    { "evidence", "Evidence", LPO_CELL_TEXT, NULL, 3 },
-    { "counted_bytes", "Counted bytes", LPO_CELL_BYTES, NULL, 2 },
-    { "dram_use", "DRAM use", LPO_CELL_PERCENT, NULL, 2 },
-    { "tensor_active", "Tensor cores", LPO_CELL_PERCENT, NULL, 2 },
-};
+enum { MOST_ROWS = 40 };
 
-/* Columns that some tables do not have: of first calls, and the last ones, of sampled counters. */
-enum { NCOLUMNS = sizeof columns / sizeof *columns, FIRST = 7, SAMPLED = 3, MOST_ROWS = 40 };
+/* A row, or rows of a family put together. */
+typedef struct {
+    const struct lpo_limit_row *of;
+    uint32_t members;
+    bool model; /* the sum over all: it means no part */
+} limit_row;
 
-struct shown {
-    bool first, sampled;
-};
-
-/* A part of 1 in a column of per cent. */
-static void share_cell(struct lpo_table *t, struct lpo_measure m)
+static struct lpo_cell line_cell(const struct lpo_rows *rows, const limit_row *r)
 {
-    m.value *= 100;
-    lpo_doc_row_measure(t, m);
+    if (r->members < 2)
+        return lpo_cell_text(r->of->path);
+    lpo_str_addf(lpo_table_scratch(rows), "%s (%u)", r->of->path, r->members);
+    return lpo_cell_scratch(rows);
 }
 
-static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t members,
-                    struct shown shown)
+static struct lpo_cell evidence_cell(const struct lpo_rows *rows, const limit_row *r)
 {
-    LPO_STR evidence = { 0 };
+    struct lpo_str *s = lpo_table_scratch(rows);
 
-    lpo_report_limits_add_evidence(r, &evidence);
-    if (members > 1)
-        lpo_doc_row_textf(t, "%s (%u)", r->path, members);
-    else
-        lpo_doc_row_text(t, r->path);
-    lpo_doc_row_measure(t, r->saving_ns);
-    share_cell(t, r->share);
-    share_cell(t, r->to_best);
-    lpo_doc_row_text(t, r->held == LPO_HELD_UNKNOWN ? NULL : lpo_report_limits_bound(r->held));
-    lpo_doc_row_measure(t, r->measured_ns);
-    lpo_doc_row_measure(t, r->limit_ns);
-    if (shown.first)
-        lpo_doc_row_measure(t, r->first_ns);
-    share_cell(t, r->mfu);
-    share_cell(t, r->bandwidth_use);
-    lpo_doc_row_measure(t, r->needed_flops);
-    lpo_doc_row_measure(t, r->needed_bytes);
-    lpo_doc_row_measure(t, r->flop_rate);
-    lpo_doc_row_measure(t, r->byte_rate);
-    lpo_doc_row_text(t, r->stated ? "report.needs" : "model");
-    lpo_doc_row_text(t, evidence.len ? evidence.at : NULL);
-    if (!shown.sampled)
-        return;
-    lpo_doc_row_measure(t, r->counters.dram_bytes);
-    lpo_doc_row_measure(t, r->counters.dram_percent);
-    lpo_doc_row_measure(t, r->counters.tensor_percent);
+    lpo_report_limits_add_evidence(r->of, s);
+    return s->len ? lpo_cell_scratch(rows) : lpo_cell_unknown();
 }
 
-static struct shown what_to_show(const struct lpo_limits *l, const folded_vec *rows)
+static struct lpo_cell percent_cell(struct lpo_measure m)
 {
-    struct shown s = { 0 };
+    m.value /= 100;
+    return lpo_cell_measure(m);
+}
 
+static struct lpo_cell above_zero(double v)
+{
+    return v > 0 ? lpo_cell_real(v) : lpo_cell_unknown();
+}
+
+#define M(key) lpo_cell_measure(r->of->key)
+
+#define LIMIT(X)                                                                                   \
+    X(limit, region, "Region", TEXT, KEY, "or a family of them", line_cell(rows, r))               \
+    X(limit, path, "Path", TEXT, KEY, "of the region", lpo_cell_text(r->of->path))                 \
+    X(limit, means, "Means", TEXT, FACT, "part of the model",                                      \
+      lpo_cell_text(r->model ? NULL : lpo_report_limits_means(r->of)))                             \
+    X(limit, need_from, "Need from", TEXT, FACT, "the model or report.needs",                      \
+      lpo_cell_text(r->of->stated ? "report.needs" : "model"), .minor = 2)                         \
+    X(limit, top, "Outermost", FLAG, FACT, "of those with a limit", lpo_cell_flag(r->of->top))     \
+    X(limit, runs, "Runs", COUNT, ADDS, "of the part", above_zero(r->of->runs))                    \
+    X(limit, dtype, "Type", TEXT, FACT, "that it computes in", lpo_cell_text(r->of->dtype))        \
+    X(limit, sheet_peak_flops, "Peak", MEASURE("FLOP/s"), FACT, "that MFU is of",                  \
+      above_zero(r->of->sheet_peak))                                                               \
+    X(limit, needed_flops, "Needed FLOPs", MEASURE("FLOP"), ADDS, "by the model", M(needed_flops), \
+      .minor = 4)                                                                                  \
+    X(limit, needed_flops_whole, "Needed FLOPs", BYTES, ADDS, "by the model", M(needed_flops))     \
+    X(limit, needed_bytes, "Needed bytes", BYTES, ADDS, "by the model", M(needed_bytes),           \
+      .minor = 4)                                                                                  \
+    X(limit, limit_ns, "Limit", NS, ADDS, "least time on this hardware", M(limit_ns))              \
+    X(limit, measured_ns, "Measured", NS, ADDS, "of steady calls", M(measured_ns))                 \
+    X(limit, busy_ns, "Busy", NS, ADDS, "of it", M(busy_ns))                                       \
+    X(limit, idle_ns, "Idle", NS, ADDS, "of it", M(idle_ns))                                       \
+    X(limit, saving_ns, "Saving", NS, ADDS, "measured less the limit", M(saving_ns))               \
+    X(limit, first_calls, "First calls", COUNT, ADDS, "that are not judged",                       \
+      above_zero(r->of->first_calls))                                                              \
+    X(limit, first_ns, "First calls", NS, ADDS, "time of these", M(first_ns), .minor = 1)          \
+    X(limit, flop_rate, "FLOP rate", MEASURE("FLOP/s"), FACT, "needed over measured",              \
+      M(flop_rate), .minor = 5)                                                                    \
+    X(limit, byte_rate, "Byte rate", MEASURE("B/s"), FACT, "needed over measured", M(byte_rate),   \
+      .minor = 5)                                                                                  \
+    X(limit, mfu, "MFU", PERCENT, FACT, "of the data sheet's peak", M(mfu))                        \
+    X(limit, bandwidth_use, "Bandwidth", PERCENT, FACT, "of the full bandwidth", M(bandwidth_use), \
+      .minor = 1)                                                                                  \
+    X(limit, share, "Of roof", PERCENT, FACT, "limit over measured", M(share))                     \
+    X(limit, best_ns, "Best", NS, ADDS, "its kernels as measured best", M(best_ns))                \
+    X(limit, to_best, "Of best", PERCENT, FACT, "that over measured", M(to_best))                  \
+    X(limit, counted_flops, "Counted FLOPs", BYTES, ADDS, "by ncu or samples", M(counters.flops))  \
+    X(limit, counted_dram_bytes, "Counted bytes", BYTES, ADDS, "by ncu or samples",                \
+      M(counters.dram_bytes), .minor = 2)                                                          \
+    X(limit, counted_by, "Counted by", TEXT, FACT, "sampled or ncu",                               \
+      lpo_cell_text(r->of->counters.sampled ? "sampled" : "ncu"))                                  \
+    X(limit, dram_rate, "DRAM rate", MEASURE("B/s"), FACT, "counted", M(counters.dram_rate))       \
+    X(limit, dram_percent, "DRAM", MEASURE("%"), FACT, "of its peak", M(counters.dram_percent))    \
+    X(limit, dram_use, "DRAM use", PERCENT, FACT, "of its peak",                                   \
+      percent_cell(r->of->counters.dram_percent), .minor = 2)                                      \
+    X(limit, tensor_percent, "Tensor", MEASURE("%"), FACT, "of their peak",                        \
+      M(counters.tensor_percent))                                                                  \
+    X(limit, tensor_active, "Tensor cores", PERCENT, FACT, "of their peak",                        \
+      percent_cell(r->of->counters.tensor_percent), .minor = 2)                                    \
+    X(limit, sm_active_percent, "SMs", MEASURE("%"), FACT, "that had work",                        \
+      M(counters.sm_active_percent))                                                               \
+    X(limit, held_by, "Limited by", TEXT, FACT, "compute, memory, launch gaps …",                  \
+      lpo_cell_text(r->of->held == LPO_HELD_UNKNOWN ? NULL                                         \
+                                                    : lpo_report_limits_bound(r->of->held)))       \
+    X(limit, evidence, "Evidence", TEXT, FACT, "for that", evidence_cell(rows, r), .minor = 3)
+
+LPO_TABLE(limit, LIMIT)
+
+static const struct lpo_table_kind limits_kind =
+    LPO_TABLE_KIND(limit, "limits", "How far regions are from what the hardware allows");
+
+static void add_table(struct lpo_doc *doc, const struct lpo_limits *l, const folded_vec *folded)
+{
+    limit_row *all = lpo_arena_array(doc->arena, folded->len + 1, sizeof *all);
+    const struct lpo_rows rows = lpo_tables_rows(NULL, &limits_kind, all, folded->len);
+    bool sampled = false;
+
+    for (size_t i = 0; i < folded->len; i++)
+        all[i] = (limit_row){ &folded->at[i].row, folded->at[i].members, false };
     for (size_t i = 0; i < l->rows.len; i++)
-        s.sampled |= l->rows.at[i].counters.sampled;
-    for (size_t i = 0; i < rows->len; i++)
-        s.first |= lpo_measure_known(rows->at[i].row.first_ns);
-    return s;
-}
-
-static struct lpo_table *make_table(struct lpo_doc *doc, struct shown shown)
-{
-    struct lpo_column *some = lpo_arena_array(doc->arena, NCOLUMNS, sizeof *some);
-    size_t n = 0;
-
-    for (size_t i = 0; i < NCOLUMNS; i++)
-        if (i == FIRST ? shown.first : i < NCOLUMNS - SAMPLED || shown.sampled)
-            some[n++] = columns[i];
-    return lpo_doc_table(doc, "limits", "By the time that could be saved", some, n);
+        sampled |= l->rows.at[i].counters.sampled;
+    /* the verdict first, then what it rests on */
+    lpo_doc_table_of(doc, "limits", "By the time that could be saved", &rows,
+                     sampled ? "region saving_ns share to_best held_by measured_ns limit_ns "
+                               "first_ns? mfu bandwidth_use needed_flops needed_bytes flop_rate "
+                               "byte_rate need_from evidence counted_bytes=counted_dram_bytes "
+                               "dram_use tensor_active"
+                             : "region saving_ns share to_best held_by measured_ns limit_ns "
+                               "first_ns? mfu bandwidth_use needed_flops needed_bytes flop_rate "
+                               "byte_rate need_from evidence",
+                     MOST_ROWS);
 }
 
 /* Where each region stands under the roof: by what it needs, and by what ncu counted. */
@@ -263,8 +292,6 @@ static void add_bars(struct lpo_doc *doc, const folded_vec *rows)
 void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
 {
     folded_vec rows = { 0 };
-    struct lpo_table *t;
-    struct shown shown;
 
     lpo_doc_section(doc, "limits", "How far from the limit", 1);
     lpo_report_limits_words(doc, l);
@@ -272,12 +299,7 @@ void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
         return;
     fold(l, doc->arena, &rows);
     qsort(rows.at, rows.len, sizeof *rows.at, more_to_save);
-    shown = what_to_show(l, &rows);
-    t = make_table(doc, shown);
-    for (size_t i = 0; i < rows.len && i < MOST_ROWS; i++)
-        add_row(t, &rows.at[i].row, rows.at[i].members, shown);
-    if (rows.len > MOST_ROWS)
-        t->total_rows = rows.len;
+    add_table(doc, l, &rows);
     add_roofline(doc, l, &rows);
     add_bars(doc, &rows);
     lpo_vec_free(&rows);
@@ -289,67 +311,41 @@ static void put_rate(struct lpo_record *r, const char *key, double rate)
     lpo_doc_put_real(r, key, rate > 0 ? rate : NAN);
 }
 
-static void put_row(struct lpo_record *to, const struct lpo_limit_row *row, const char *means)
+/* Members that only some rows have. */
+static void put_row(const struct lpo_rows *rows, size_t i, struct lpo_record *to)
 {
-    LPO_STR evidence = { 0 };
+    const struct lpo_limit_row *row = limit_of(rows, i)->of;
 
-    lpo_report_limits_add_evidence(row, &evidence);
-    lpo_doc_put_text(to, "path", row->path);
-    lpo_doc_put_text(to, "means", means);
-    lpo_doc_put_text(to, "need_from", row->stated ? "report.needs" : "model");
-    lpo_doc_put_flag(to, "top", row->top);
-    lpo_doc_put_whole(to, "runs",
-                      row->runs > 0 ? lpo_measure_computed(row->runs) : lpo_measure_unknown());
-    lpo_doc_put_text(to, "dtype", row->dtype);
-    put_rate(to, "sheet_peak_flops", row->sheet_peak);
-    lpo_doc_put_whole(to, "needed_flops", row->needed_flops);
-    lpo_doc_put_whole(to, "needed_bytes", row->needed_bytes);
-    lpo_doc_put_whole(to, "limit_ns", row->limit_ns);
-    lpo_doc_put_whole(to, "measured_ns", row->measured_ns);
-    lpo_doc_put_whole(to, "busy_ns", row->busy_ns);
-    lpo_doc_put_whole(to, "idle_ns", row->idle_ns);
-    lpo_doc_put_whole(to, "saving_ns", row->saving_ns);
-    if (row->first_calls > 0)
-        lpo_doc_put_whole(to, "first_calls", lpo_measure_measured(row->first_calls));
-    if (lpo_measure_known(row->first_ns))
-        lpo_doc_put_whole(to, "first_ns", row->first_ns);
-    lpo_doc_put_measure(to, "flop_rate", row->flop_rate);
-    lpo_doc_put_measure(to, "byte_rate", row->byte_rate);
-    lpo_doc_put_measure(to, "mfu", row->mfu);
-    lpo_doc_put_measure(to, "bandwidth_use", row->bandwidth_use);
-    lpo_doc_put_measure(to, "share", row->share);
-    if (lpo_measure_known(row->to_best)) {
-        lpo_doc_put_whole(to, "best_ns", row->best_ns);
-        lpo_doc_put_measure(to, "to_best", row->to_best);
-    }
-    lpo_doc_put_whole(to, "counted_flops", row->counters.flops);
-    lpo_doc_put_whole(to, "counted_dram_bytes", row->counters.dram_bytes);
-    if (lpo_measure_known(row->counters.dram_rate)) {
-        lpo_doc_put_text(to, "counted_by", row->counters.sampled ? "sampled" : "ncu");
-        lpo_doc_put_measure(to, "dram_rate", row->counters.dram_rate);
-        lpo_doc_put_measure(to, "dram_percent", row->counters.dram_percent);
-        lpo_doc_put_measure(to, "tensor_percent", row->counters.tensor_percent);
-        lpo_doc_put_measure(to, "sm_active_percent", row->counters.sm_active_percent);
-    }
-    lpo_doc_put_text(to, "held_by",
-                     row->held == LPO_HELD_UNKNOWN ? NULL : lpo_report_limits_bound(row->held));
-    lpo_doc_put_text(to, "evidence", evidence.len ? evidence.at : NULL);
+    lpo_doc_put_row(to, rows, i,
+                    "path means need_from top runs dtype sheet_peak_flops "
+                    "needed_flops=needed_flops_whole needed_bytes limit_ns measured_ns busy_ns "
+                    "idle_ns saving_ns first_calls? first_ns? flop_rate byte_rate mfu "
+                    "bandwidth_use share");
+    if (lpo_measure_known(row->to_best))
+        lpo_doc_put_row(to, rows, i, "best_ns to_best");
+    lpo_doc_put_row(to, rows, i, "counted_flops counted_dram_bytes");
+    if (lpo_measure_known(row->counters.dram_rate))
+        lpo_doc_put_row(to, rows, i,
+                        "counted_by dram_rate dram_percent tensor_percent sm_active_percent");
+    lpo_doc_put_row(to, rows, i, "held_by evidence");
 }
 
 void lpo_report_put_limits(struct lpo_record *to, const struct lpo_limits *l)
 {
     struct lpo_record *r = lpo_doc_put_record(to, "limits"), *regions;
+    limit_row *all = lpo_arena_array(to->arena, l->ranked + 1, sizeof *all);
+    const struct lpo_rows rows = lpo_tables_rows(NULL, &limits_kind, all, l->ranked + 1);
 
     lpo_doc_put_text(r, "hardware", l->hardware);
     lpo_doc_put_text(r, "source", l->source);
     put_rate(r, "peak_flops", l->peak);
     put_rate(r, "sheet_peak_flops", l->sheet_peak);
     put_rate(r, "bandwidth", l->bandwidth);
-    put_row(lpo_doc_put_record(r, "model"), &l->model, NULL);
+    all[0] = (limit_row){ &l->model, 1, true };
+    for (size_t i = 0; i < l->ranked; i++)
+        all[i + 1] = (limit_row){ &l->rows.at[l->by_saving[i]], 1, false };
+    put_row(&rows, 0, lpo_doc_put_record(r, "model"));
     regions = lpo_doc_put_list(r, "regions");
-    for (size_t i = 0; i < l->ranked; i++) {
-        const struct lpo_limit_row *row = &l->rows.at[l->by_saving[i]];
-
-        put_row(lpo_doc_put_record(regions, NULL), row, lpo_report_limits_means(row));
-    }
+    for (size_t i = 1; i < rows.count; i++)
+        put_row(&rows, i, lpo_doc_put_record(regions, NULL));
 }
