@@ -667,6 +667,43 @@ static void pick_all(struct host *h)
 
 /* --- launching, and what comes once --- */
 
+/* Where most is launched: the region, and the outermost operator. */
+static void find_launches(const struct host *h, struct lpo_rung *r)
+{
+    const struct ladder_work *w = h->w;
+    int64_t *host_ns = lpo_ladder_wants(w), most = 0;
+    struct lpo_map_pair rows = { 0 };
+    LPO_VEC(int64_t) sums = { 0 };
+    uint32_t best = LPO_NONE;
+    bool fresh;
+
+    for (uint32_t i = 0; i < w->g.ops.len; i++) {
+        uint32_t call = w->g.ops.at[i].call, op, row;
+
+        if (call == LPO_NONE)
+            continue;
+        host_ns[i] = w->before_ns[call] + w->in_ns[call];
+        op = lpo_ladder_operator(w, i, true);
+        if (op == LPO_NONE)
+            continue;
+        op = w->t->ops.at[op].name;
+        row = lpo_map_pair_put(&rows, op, 0, &fresh);
+        if (fresh)
+            lpo_vec_push(&sums, 0);
+        sums.at[row] += host_ns[i];
+        if (sums.at[row] > most) {
+            most = sums.at[row];
+            best = op;
+        }
+    }
+    r->node = lpo_ladder_main_region(w, host_ns);
+    if (best != LPO_NONE)
+        lpo_ladder_fact(r, LPO_FACT_MOST_LAUNCHES, best, (double)most, 0, 0);
+    lpo_map_pair_free(&rows);
+    lpo_vec_free(&sums);
+    free(host_ns);
+}
+
 static void add_launching(struct host *h)
 {
     struct ladder_work *w = h->w;
@@ -696,6 +733,9 @@ static void add_launching(struct host *h)
                     (double)host_ns / (double)launches, (double)gpu_ns / (double)w->g.ops.len);
     if (graphs)
         lpo_ladder_fact(&r, LPO_FACT_GRAPHS, LPO_NONE, (double)graphs, (double)kernels, 0);
+    if (lpo_ladder_is_compiled(w))
+        lpo_ladder_fact(&r, LPO_FACT_COMPILED, LPO_NONE, 0, 0, 0);
+    find_launches(h, &r);
     h->launch = lpo_ladder_add(w, r, h->launch_ns);
 }
 
@@ -807,7 +847,7 @@ void lpo_ladder_host(struct ladder_work *w)
 /* --- waits --- */
 
 struct wait_group {
-    uint64_t calls;
+    uint64_t calls, bytes; /* bytes: most of a copy that is waited for */
     int64_t ns, bound_ns;
     uint32_t call, op, code, candidate, steps, step;
 };
@@ -883,10 +923,22 @@ static void add_wait_group(struct waits *f, struct wait_group *x)
     if (x->op != LPO_NONE)
         lpo_ladder_fact(&r, LPO_FACT_OPERATOR, x->op, 0, 0, 0);
     lpo_ladder_fact(&r, LPO_FACT_WAITS, x->call, (double)x->calls, (double)x->ns, 0);
+    if (x->bytes)
+        lpo_ladder_fact(&r, LPO_FACT_WAITS_BYTES, LPO_NONE, (double)x->bytes, 0, 0);
     if (steps > 1)
         lpo_ladder_fact(&r, LPO_FACT_STEPS, LPO_NONE, x->steps, (double)steps,
                         (double)x->ns / (x->steps ? x->steps : 1));
     x->candidate = lpo_ladder_add(f->w, r, x->bound_ns);
+}
+
+/* Of the copy that a call launches and waits for; 0: it waits for something else. */
+static uint64_t copied_bytes(const struct ladder_work *w, uint32_t call)
+{
+    uint32_t op = w->g.calls.at[call].waits;
+
+    return w->g.ops.at[op].call == call && lpo_critical_gpu_op(&w->g, op)->kind == LPO_COPY
+               ? lpo_critical_gpu_op(&w->g, op)->bytes
+               : 0;
 }
 
 /* Without the wait the host goes on at once: all calls of one place, also those off the path. */
@@ -919,6 +971,7 @@ void lpo_ladder_waits(struct ladder_work *w)
                 x->calls++;
                 x->ns += c.end_ns - c.start_ns;
                 x->bound_ns += f.bound_ns[i];
+                x->bytes = copied_bytes(w, i) > x->bytes ? copied_bytes(w, i) : x->bytes;
                 x->steps += step != x->step;
                 x->step = step;
             } else if (x->candidate != LPO_NONE) {

@@ -198,6 +198,14 @@ static bool can_fuse(const struct ladder_work *w, uint32_t op)
            class_of(w, op) != LPO_CLASS_INDEXING && !lpo_str_starts(name_of(w, op), "triton_");
 }
 
+bool lpo_ladder_is_compiled(const struct ladder_work *w)
+{
+    for (uint32_t i = 0; i < w->g.ops.len; i++)
+        if (lpo_str_starts(name_of(w, i), "triton_"))
+            return true;
+    return false;
+}
+
 /* The same thing again and again is a loop, not a chain of results. */
 static bool is_loop(const struct ladder_work *w, const uint32_t *ops, size_t n)
 {
@@ -261,6 +269,8 @@ void lpo_ladder_fusion(struct ladder_work *w)
     if (r) {
         r->basis = LPO_BASIS_ESTIMATED;
         lpo_ladder_fact(r, LPO_FACT_RUNS, LPO_NONE, (double)runs, (double)kernels, (double)ns);
+        if (lpo_ladder_is_compiled(w))
+            lpo_ladder_fact(r, LPO_FACT_COMPILED, LPO_NONE, 0, 0, 0);
         describe(w, r, in);
     }
     free(in);

@@ -127,7 +127,7 @@ void lpo_ladder_fact(struct lpo_rung *r, enum lpo_fact fact, uint32_t name, doub
 }
 
 /* The innermost region with more than half of what the operations could take less. */
-static uint32_t main_region(const struct ladder_work *w, const int64_t *less_ns)
+uint32_t lpo_ladder_main_region(const struct ladder_work *w, const int64_t *less_ns)
 {
     const struct lpo_region_tree *tree = w->tree;
     int64_t *sums = lpo_xcalloc(tree->nodes.len + 1, sizeof *sums), whole = 0;
@@ -170,7 +170,7 @@ struct lpo_rung *lpo_ladder_add_ops(struct ladder_work *w, enum lpo_rung_kind ki
     for (uint32_t i = 0; at != LPO_NONE && i < w->g.ops.len; i++)
         lpo_critical_replay_edit(&w->replay, CRITICAL_EDIT_OP, i, at, less_ns[i]);
     if (at != LPO_NONE)
-        w->candidates.at[at].rung.node = main_region(w, less_ns);
+        w->candidates.at[at].rung.node = lpo_ladder_main_region(w, less_ns);
     free(less_ns);
     return at == LPO_NONE ? NULL : &w->candidates.at[at].rung;
 }

@@ -102,21 +102,17 @@ struct lpo_evidence {
 };
 
 enum lpo_fact {
-    LPO_FACT_HOST_TIME,   /* time, times, longest */
-    LPO_FACT_STEPS,       /* steps that have it, of how many; time a step */
-    LPO_FACT_PYTHON,      /* name: innermost line of the user */
-    LPO_FACT_OPERATOR,    /* name */
-    LPO_FACT_INSIDE,      /* name: what most of it is in; time */
-    LPO_FACT_WAITS,       /* calls, time in them */
-    LPO_FACT_WAITS_BYTES, /* calls that fetch that many bytes or less */
-    LPO_FACT_LAUNCHES,    /* launches, host time a launch, GPU time a kernel */
-    LPO_FACT_GRAPHS,      /* kernels from CUDA graphs */
+    LPO_FACT_HOST_TIME,     /* time, times, longest */
+    LPO_FACT_STEPS,         /* steps that have it, of how many; time a step */
+    LPO_FACT_OPERATOR,      /* name */
+    LPO_FACT_INSIDE,        /* name: what most of it is in; time */
+    LPO_FACT_WAITS,         /* calls, time in them */
+    LPO_FACT_WAITS_BYTES,   /* calls that fetch that many bytes or less */
+    LPO_FACT_LAUNCHES,      /* launches, host time a launch, GPU time a kernel */
+    LPO_FACT_GRAPHS,        /* kernels from CUDA graphs */
+    LPO_FACT_MOST_LAUNCHES, /* name: outermost operator; its host time on the path */
     LPO_FACT_COMPILED,
-    LPO_FACT_NOT_FUSED,
-    LPO_FACT_PROFILED,    /* time of the profiler that was taken out */
     LPO_FACT_FIRST,       /* name; time; median of later ones */
-    LPO_FACT_CALLS,       /* name: call; calls; time */
-    LPO_FACT_NEW_KERNEL,  /* name: first launched right behind it */
     LPO_FACT_KERNELS,     /* kernels, GPU time, share of the window */
     LPO_FACT_KERNEL,      /* name: the most expensive of them; time */
     LPO_FACT_EXPOSED,     /* time, exposed */
@@ -126,13 +122,10 @@ enum lpo_fact {
     LPO_FACT_RATE,        /* bytes, rate */
     LPO_FACT_PINNED_RATE, /* of pinned copies in this trace */
     LPO_FACT_LINK_RATE,   /* as usual on such a GPU */
-    LPO_FACT_BANDWIDTH,   /* name: of the collective; bus bandwidth; the best of the trace */
     LPO_FACT_ATTENTIONS,  /* times, time between, time of the products */
-    LPO_FACT_SCORES,      /* bytes moved between */
     LPO_FACT_RUNS,        /* runs, kernels, time */
     LPO_FACT_FP32,        /* TFLOP/s reached, rate of tensor cores */
     LPO_FACT_SIBLINGS,    /* kernels, their time, time of equal ones */
-    LPO_FACT_MEMBER,      /* name: the region or module */
     LPO_FACT_ROOF,        /* share, usual from, usual to */
     LPO_FACT_BEST,        /* best time of a call, its error, time here */
     LPO_FACT_BEST_RATE,   /* name: what GPU op; message, rate here, rate at best */
@@ -163,7 +156,6 @@ enum lpo_fact {
     LPO_FACT_LINK,        /* bytes of a message, time of sending there, on other groups */
     LPO_FACT_BUBBLES,     /* waiting of a rank, mean */
     LPO_FACT_FEW_RANKS,   /* ranks that were recorded */
-    LPO_FACT_ALONE,       /* saving by itself */
     LPO_FACT_BOUND,       /* share that is not explained */
     LPO_FACT_REFUSED,     /* name: place; bytes asked for */
     LPO_FACT_HELD,        /* allocated, reserved, free on the GPU */
@@ -179,8 +171,6 @@ enum lpo_fact {
     LPO_FACT_FEW_WAVES,   /* waves */
     LPO_FACT_RULE,        /* name: the message of ncu; share */
     LPO_FACT_VALUE,       /* of a caution: a share, a count or a time */
-    LPO_FACT_OUTSIDE_OPERATOR,
-    LPO_FACT_OUTSIDE_KERNEL,
     LPO_FACTS
 };
 

@@ -65,6 +65,8 @@ uint32_t lpo_ladder_add(struct ladder_work *w, struct lpo_rung rung, int64_t bou
 /* The same of GPU operations: `less_ns` is what each of the graph could take less. Frees it. */
 struct lpo_rung *lpo_ladder_add_ops(struct ladder_work *w, enum lpo_rung_kind kind,
                                     int64_t *less_ns);
+/* The innermost region with more than half of what the operations have in sum; LPO_NONE. */
+uint32_t lpo_ladder_main_region(const struct ladder_work *w, const int64_t *less_ns);
 void lpo_ladder_fact(struct lpo_rung *r, enum lpo_fact fact, uint32_t name, double a, double b,
                      double c);
 /* Ranges around single operators, as emit_nvtx makes them. */
@@ -76,6 +78,8 @@ void lpo_ladder_profiles(const struct lpo_analysis *a, struct lpo_ladders *out);
 /* The operator around the launch of an operation; LPO_NONE. Outermost or innermost row of ops. */
 uint32_t lpo_ladder_operator(const struct ladder_work *w, uint32_t op, bool outermost);
 
+/* Does a kernel that a compiler made run? */
+bool lpo_ladder_is_compiled(const struct ladder_work *w);
 /* A product on the ordinary units of a GPU that has tensor cores: lpo_ladder_products() has it. */
 bool lpo_ladder_lacks_tensor_cores(const struct ladder_work *w, uint32_t op);
 

@@ -26,20 +26,17 @@ static const char *const sentences[LPO_FACTS] = {
         "The thread that launches is in %n for %1t of the window ({2%2c time~, }"
         "at most %3t at a time), and the GPU has nothing to do that it waits for.",
     [LPO_FACT_STEPS] = "It is in %1c of %2c steps, %3t in each of them.",
-    [LPO_FACT_PYTHON] = "The line is %n.",
     [LPO_FACT_OPERATOR] = "The operator around the call is %n.",
     [LPO_FACT_INSIDE] = "%1t of it is in %n.",
     [LPO_FACT_WAITS] =
         "%n is called %1c time~ and takes %2t in all; nothing is launched meanwhile.",
+    [LPO_FACT_WAITS_BYTES] = "Each copies at most %1b.",
     [LPO_FACT_LAUNCHES] = "%1c launches cost the host %2t each, and a GPU operation takes %3t on "
                           "average.",
     [LPO_FACT_GRAPHS] = "%1c of %2c kernels come from CUDA graphs already.",
+    [LPO_FACT_MOST_LAUNCHES] = "Most of the launching is in %n: %1t.",
     [LPO_FACT_COMPILED] = "torch.compile is used already.",
-    [LPO_FACT_NOT_FUSED] = "Compiled graphs ran, but no kernel that a compiler fused.",
-    [LPO_FACT_PROFILED] = "%1t of the window is the profiler's own, and was taken out before.",
     [LPO_FACT_FIRST] = "The first %n takes %1t; the median of the later ones is %2t.",
-    [LPO_FACT_CALLS] = "%n is called %1c times and takes %2t.",
-    [LPO_FACT_NEW_KERNEL] = "Right behind it %k runs for the first time.",
     [LPO_FACT_KERNELS] = "%1c kernels take %2t of GPU time, %3p of the window.",
     [LPO_FACT_KERNEL] = "The most expensive of them is %k (%1t).",
     [LPO_FACT_EXPOSED] = "It takes %1t in all; for %2t of that nothing was computed.",
@@ -52,15 +49,12 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_RATE] = "%1b were copied at %2r.",
     [LPO_FACT_PINNED_RATE] = "Pinned copies in this trace run at %1r.",
     [LPO_FACT_LINK_RATE] = "Pinned copies usually reach %1r on such a GPU.",
-    [LPO_FACT_BANDWIDTH] = "%n reaches a bus bandwidth of %1r; the best of this trace is %2r.",
     [LPO_FACT_ATTENTIONS] = "Attention runs as separate kernels %1c times: what stands between the "
                             "two matrix products takes %2t, the products %3t.",
-    [LPO_FACT_SCORES] = "%1b of scores go through memory each time.",
     [LPO_FACT_RUNS] = "%1c runs of %2c kernels take %3t.",
     [LPO_FACT_FP32] = "{1They reach %1f; }{2the tensor cores of this GPU allow %2f in 16 bit; }the "
                       "saving assumes %3g times the rate.",
     [LPO_FACT_SIBLINGS] = "%1c kernels take %2t; equal ones elsewhere would take %3t.",
-    [LPO_FACT_MEMBER] = "They are in %n.",
     [LPO_FACT_ROOF] = "It reaches %1p of the roof; %2p to %3p is usual.",
     [LPO_FACT_BEST] = "Such a kernel was measured at %1t on this GPU (within %2p); here it takes "
                       "%3t.",
