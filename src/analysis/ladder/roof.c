@@ -157,10 +157,10 @@ static void explain_product(const struct ladder_work *w, const struct lpo_op_cal
     low = fmin(m, n);
     high = fmax(m, n);
     tiles = ceil(m / TILE) * ceil(n / TILE) * batch;
-    if (w->hw && w->hw->sms && tiles < w->hw->sms && k > 1024)
-        lpo_ladder_fact(out, LPO_FACT_FEW_TILES, LPO_NONE, tiles, w->hw->sms, k);
-    else if (low <= 64 && high >= 32 * low)
+    if (low <= 64 && high >= 32 * low)
         lpo_ladder_fact(out, LPO_FACT_SKINNY, LPO_NONE, m, n, k);
+    else if (w->hw && w->hw->sms && tiles < w->hw->sms && k > 1024)
+        lpo_ladder_fact(out, LPO_FACT_FEW_TILES, LPO_NONE, tiles, w->hw->sms, k);
     else if (k <= 64)
         lpo_ladder_fact(out, LPO_FACT_SHORT_SIDE, LPO_NONE, k, 0, 0);
     else if (fmod(m, 8) != 0 || fmod(n, 8) != 0 || fmod(k, 8) != 0)

@@ -70,11 +70,10 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_MOVES] = "A call must move %1b at least.",
     [LPO_FACT_ROOF_CALLS] = "%1c call~: %2t of GPU time, %3p of the window.",
     [LPO_FACT_FEW_TILES] = "The result has %1c tiles of 128 x 128 for %2c SMs: most of the GPU has "
-                           "nothing to do while each tile adds up %3c products. Split K over more "
-                           "blocks.",
+                           "nothing to do while each tile adds up %3c products.",
     [LPO_FACT_ODD_SIDE] =
         "A side of %1c is no multiple of 8: the last tile of %2c is nearly empty, "
-        "or the fast kernels cannot be used. Pad it.",
+        "or the fast kernels cannot be used.",
     [LPO_FACT_SKINNY] = "The product is tall and skinny (%1c x %2c, K %3c): it is bound by memory, "
                         "and a tile is mostly empty.",
     [LPO_FACT_SHORT_SIDE] = "The inner side is only %1c: too few products for each byte.",
@@ -83,8 +82,7 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_LARGE_HEADS] = "Heads of %1c are large: they force small tiles and few warps.",
     [LPO_FACT_FEW_BLOCKS] =
         "%3c queries a head make %1c blocks of 128 for %2c SMs: most of the GPU "
-        "has nothing to do. Split the keys over more blocks (flash decoding), "
-        "or batch more.",
+        "has nothing to do.",
     [LPO_FACT_FEW_TOKENS] =
         "%1c tokens go to %2c experts, %3g tokens an expert: the time goes into "
         "reading weights.",

@@ -460,6 +460,41 @@ static const char *after_refusal(const struct lpo_rung *r)
                : "Make what is allocated smaller: the peak below says by what.";
 }
 
+/* Where the shape says why; else by the roof. NULL: as for any operator. */
+static const char *roof_advice(const struct lpo_rung *r)
+{
+    static const struct {
+        enum lpo_fact fact;
+        const char *text;
+    } advice[] = {
+        { LPO_FACT_FEW_TILES, "Split K over more blocks (split-K or stream-K kernels), or batch "
+                              "several of these products." },
+        { LPO_FACT_SKINNY, "Batch more rows, or merge it with its neighbours: what it costs is the "
+                           "reading of its larger side." },
+        { LPO_FACT_SHORT_SIDE, "Fuse it with the operators around it, so that its result need not "
+                               "be written and read." },
+        { LPO_FACT_ODD_SIDE, "Pad that side to a multiple of 8, better of 64." },
+        { LPO_FACT_DEPTHWISE,
+          "Use a kernel made for depthwise convolutions (channels_last, 16 bit), "
+          "or fuse it with what follows." },
+        { LPO_FACT_LARGE_HEADS,
+          "More heads of 64 or 128, or a kernel that is made for such heads." },
+        { LPO_FACT_FEW_BLOCKS, "Split the keys over more blocks (flash decoding), or batch more." },
+        { LPO_FACT_FEW_TOKENS,
+          "Batch more tokens, put fewer experts on this GPU, or use weights of "
+          "fewer bits: the time goes into reading them." },
+    };
+    const struct lpo_evidence *roof = find_fact(r, LPO_FACT_ROOF);
+
+    for (size_t i = 0; i < sizeof advice / sizeof *advice; i++)
+        if (find_fact(r, advice[i].fact))
+            return advice[i].text;
+    return roof && roof->name
+               ? "Fuse it with the operators around it, keep its tensors contiguous, or use a "
+                 "smaller number format: what it moves is what it costs."
+               : NULL;
+}
+
 const char *lpo_report_rung_advice(const struct lpo_ladder_words *w, const struct lpo_rung *r)
 {
     if (r->kind == LPO_RUNG_REFUSED)
@@ -468,6 +503,8 @@ const char *lpo_report_rung_advice(const struct lpo_ladder_words *w, const struc
         return peak_advice(w, r);
     if (r->kind == LPO_RUNG_KERNEL)
         return kernel_words(r)->advice;
+    if (r->kind == LPO_RUNG_ROOF && roof_advice(r))
+        return roof_advice(r);
     for (size_t i = 0; i < sizeof by_framework / sizeof *by_framework; i++)
         if (by_framework[i].kind == r->kind)
             return by_framework[i].advice[framework_of(w)];
