@@ -13,3 +13,5 @@
 typedef bool lpo_order_before(const void *ctx, uint32_t a, uint32_t b);
 
 void lpo_order_sort(uint32_t *rows, size_t count, lpo_order_before *before, const void *ctx);
+/* Smallest first. */
+void lpo_order_sort_ns(int64_t *at, size_t count);

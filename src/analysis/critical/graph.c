@@ -7,6 +7,7 @@
 #include "analysis/wall/timeline.h"
 #include "region/tree.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/search.h"
 
 /* A kernel may begin this long before the one that it follows ends (programmatic launches). */
@@ -185,13 +186,6 @@ static void find_waits(struct critical_graph *g)
     check_rests(g);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The median lag of one kind of edge, of at most SAMPLES operations spread over the run. */
 static int64_t usual(const struct critical_graph *g, enum critical_edge kind)
 {
@@ -203,7 +197,7 @@ static int64_t usual(const struct critical_graph *g, enum critical_edge kind)
         if (lpo_critical_edge(g, (uint32_t)i, &from_ns) == kind)
             lpo_vec_push(&lags, lpo_critical_gpu_op(g, (uint32_t)i)->start_ns - from_ns);
     if (lags.len) {
-        qsort(lags.at, lags.len, sizeof *lags.at, by_value);
+        lpo_order_sort_ns(lags.at, lags.len);
         out = lags.at[lags.len / 2];
     }
     lpo_vec_free(&lags);

@@ -16,6 +16,7 @@
 #include "region/tree.h"
 #include "trace/host.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/str.h"
 
 enum {
@@ -439,13 +440,6 @@ static void sweep_all(struct host *h)
     lpo_vec_free(&s.stack);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* From the start of a range around an operator to the start of the first one in it hardly more is
  * done than writing that one's text: a quarter of them take less than this. */
 static int64_t range_cost(const struct lpo_trace *t)
@@ -467,7 +461,7 @@ static int64_t range_cost(const struct lpo_trace *t)
         }
     }
     if (ns.len)
-        qsort(ns.at, ns.len, sizeof *ns.at, by_value);
+        lpo_order_sort_ns(ns.at, ns.len);
     out = ns.len ? ns.at[ns.len / 4] : 0;
     lpo_vec_free(&ns);
     return out;
@@ -487,7 +481,7 @@ static int64_t find_long(const struct critical_graph *g)
             lpo_vec_push(&all, lpo_critical_times(g, i).start_ns -
                                    lpo_critical_times(g, g->calls.at[i].before).end_ns);
     if (all.len) {
-        qsort(all.at, all.len, sizeof *all.at, by_value);
+        lpo_order_sort_ns(all.at, all.len);
         if (LONG_TIMES * all.at[all.len / 2] > out)
             out = LONG_TIMES * all.at[all.len / 2];
     }
@@ -674,6 +668,7 @@ static void find_launches(const struct host *h, struct lpo_rung *r)
     int64_t *host_ns = lpo_ladder_wants(w), most = 0;
     struct lpo_map_pair rows = { 0 };
     LPO_VEC(int64_t) sums = { 0 };
+    struct lpo_slice s, outer;
     uint32_t best = LPO_NONE;
     bool fresh;
 
@@ -683,10 +678,11 @@ static void find_launches(const struct host *h, struct lpo_rung *r)
         if (call == LPO_NONE)
             continue;
         host_ns[i] = w->before_ns[call] + w->in_ns[call];
-        op = lpo_ladder_operator(w, i, true);
-        if (op == LPO_NONE)
+        if (!lpo_ladder_around(w, i, &s))
             continue;
-        op = w->t->ops.at[op].name;
+        while (lpo_host_parent(w->t, &s, LPO_HOST_OP, &outer))
+            s = outer;
+        op = s.name;
         row = lpo_map_pair_put(&rows, op, 0, &fresh);
         if (fresh)
             lpo_vec_push(&sums, 0);

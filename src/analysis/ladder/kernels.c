@@ -14,6 +14,7 @@
 #include "region/tree.h"
 #include "trace/host.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/str.h"
 
 /* A name, and what was counted of it. */
@@ -68,18 +69,6 @@ static bool same_stream(const struct ladder_work *w, uint32_t a, uint32_t b)
     const struct lpo_gpu_op *x = lpo_critical_gpu_op(&w->g, a), *y = lpo_critical_gpu_op(&w->g, b);
 
     return x->device == y->device && x->stream == y->stream;
-}
-
-uint32_t lpo_ladder_operator(const struct ladder_work *w, uint32_t op, bool outermost)
-{
-    uint32_t launch = lpo_critical_gpu_op(&w->g, op)->launch;
-    struct lpo_slice s, outer;
-
-    if (launch == LPO_NONE || !lpo_host_around(w->t, launch, LPO_HOST_OP, &s))
-        return LPO_NONE;
-    while (outermost && lpo_host_parent(w->t, &s, LPO_HOST_OP, &outer))
-        s = outer;
-    return s.row;
 }
 
 /* How many, how long together, and the most expensive name among them. */
@@ -340,10 +329,9 @@ struct product {
 static struct product read_product(const struct ladder_work *w, uint32_t op)
 {
     struct product p = { 0, (double)lpo_ladder_op_ns(w, op), LPO_NONE, LPO_NONE };
-    uint32_t launch = lpo_critical_gpu_op(&w->g, op)->launch;
     struct lpo_slice s, outer;
 
-    if (launch == LPO_NONE || !lpo_host_around(w->t, launch, LPO_HOST_OP, &s))
+    if (!lpo_ladder_around(w, op, &s))
         return p;
     for (int up = 0; up < 5; up++, s = outer) {
         double flops = lpo_operators_cost(w->t, &w->t->ops.at[s.row], w->a->rules, NULL).flops;
@@ -449,13 +437,6 @@ enum { LEAST_EQUAL = 6 };
 
 static const double slower = 1.3, spread = 1.2;
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 struct equal {
     const struct ladder_work *w;
     struct lpo_map_pair rows;
@@ -474,7 +455,7 @@ static void group_equal(struct equal *e)
         e->row_of[i] = LPO_NONE;
         if (!is_plain_kernel(e->w, i) || class_of(e->w, i) == LPO_CLASS_COLLECTIVE)
             continue;
-        op = lpo_ladder_operator(e->w, i, false);
+        op = e->w->around[i];
         args = op == LPO_NONE ? LPO_NONE : e->w->t->ops.at[op].args;
         e->row_of[i] = lpo_map_pair_put(&e->rows, (uint64_t)k->name << 32 | k->shape, args, &fresh);
         if (fresh)
@@ -504,7 +485,7 @@ static int64_t *medians(const struct equal *e)
 
         if (count < LEAST_EQUAL)
             continue;
-        qsort(first, count, sizeof *first, by_value);
+        lpo_order_sort_ns(first, count);
         if ((double)first[count - 1 - count / 4] <= spread * (double)first[count / 8])
             out[i] = first[count / 2];
     }
@@ -634,10 +615,10 @@ static uint32_t copying_operator(const struct ladder_work *w, uint32_t op)
                                          "aten::copy_",      "aten::reshape",
                                          "aten::cat",        "aten::repeat_interleave",
                                          "aten::expand_copy" };
-    uint32_t launch = lpo_critical_gpu_op(&w->g, op)->launch, best = LPO_NONE;
+    uint32_t best = LPO_NONE;
     struct lpo_slice s, outer;
 
-    if (launch == LPO_NONE || !lpo_host_around(w->t, launch, LPO_HOST_OP, &s))
+    if (!lpo_ladder_around(w, op, &s))
         return LPO_NONE;
     for (;;) {
         bool copies = false;

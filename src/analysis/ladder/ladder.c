@@ -175,6 +175,14 @@ struct lpo_rung *lpo_ladder_add_ops(struct ladder_work *w, enum lpo_rung_kind ki
     return at == LPO_NONE ? NULL : &w->candidates.at[at].rung;
 }
 
+bool lpo_ladder_around(const struct ladder_work *w, uint32_t op, struct lpo_slice *out)
+{
+    if (w->around[op] == LPO_NONE)
+        return false;
+    *out = lpo_host_slice(w->t, LPO_HOST_OP, w->around[op]);
+    return true;
+}
+
 /* --- the path --- */
 
 static void take_stretch(void *ctx, const struct critical_stretch *s)
@@ -206,6 +214,14 @@ static void follow_path(struct ladder_work *w)
     w->before_ns = lpo_xcalloc(w->g.calls.len + 1, sizeof *w->before_ns);
     w->in_ns = lpo_xcalloc(w->g.calls.len + 1, sizeof *w->in_ns);
     lpo_critical_walk(&w->g, take_stretch, w);
+    w->around = lpo_xrealloc(NULL, w->g.ops.len + 1, sizeof *w->around);
+    for (uint32_t i = 0; i < w->g.ops.len; i++) {
+        uint32_t launch = lpo_critical_gpu_op(&w->g, i)->launch;
+        struct lpo_slice s;
+
+        w->around[i] =
+            launch != LPO_NONE && lpo_host_around(w->t, launch, LPO_HOST_OP, &s) ? s.row : LPO_NONE;
+    }
     w->by_stream = lpo_xrealloc(NULL, w->g.ops.len + 1, sizeof *w->by_stream);
     for (uint32_t i = 0; i < w->g.ops.len; i++)
         w->by_stream[i] = i;
@@ -443,6 +459,7 @@ static void work_free(struct ladder_work *w)
     lpo_critical_graph_free(&w->g);
     lpo_vec_free(&w->candidates);
     free(w->by_stream);
+    free(w->around);
     free(w->path_ns);
     free(w->before_ns);
     free(w->in_ns);

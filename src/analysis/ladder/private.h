@@ -5,6 +5,7 @@
 
 #include "analysis/critical/private.h"
 #include "analysis/ladder/ladder.h"
+#include "trace/host.h"
 #include "trace/trace.h"
 
 struct lpo_hardware;
@@ -29,6 +30,7 @@ struct ladder_work {
     struct critical_graph g;
     struct critical_replay replay;
     uint32_t *by_stream;        /* operations of the graph, stream after stream, in order of time */
+    uint32_t *around;           /* per operation: the innermost operator around its launch */
     int64_t *path_ns;           /* per operation: its time on the path */
     int64_t *before_ns, *in_ns; /* per call: time of the path before it and in it */
     int64_t parts_ns[LPO_PATH_PARTS];
@@ -75,8 +77,8 @@ void lpo_ladder_cautions(struct ladder_work *w, struct lpo_ladders *out);
 void lpo_ladder_flight(const struct lpo_analysis *a, struct lpo_ladders *out);
 void lpo_ladder_memory(const struct lpo_analysis *a, struct lpo_ladders *out);
 void lpo_ladder_profiles(const struct lpo_analysis *a, struct lpo_ladders *out);
-/* The operator around the launch of an operation; LPO_NONE. Outermost or innermost row of ops. */
-uint32_t lpo_ladder_operator(const struct ladder_work *w, uint32_t op, bool outermost);
+/* The innermost operator around the launch of an operation; false: there is none. */
+bool lpo_ladder_around(const struct ladder_work *w, uint32_t op, struct lpo_slice *out);
 
 /* Does a kernel that a compiler made run? */
 bool lpo_ladder_is_compiled(const struct ladder_work *w);

@@ -83,10 +83,9 @@ static const struct lpo_operators_rule *rule_of(const struct ladder_work *w, uin
 static bool find_call(const struct ladder_work *w, uint32_t op, uint32_t *row,
                       struct lpo_operator_cost *cost)
 {
-    uint32_t launch = lpo_critical_gpu_op(&w->g, op)->launch;
     struct lpo_slice s, outer;
 
-    if (launch == LPO_NONE || !lpo_host_around(w->t, launch, LPO_HOST_OP, &s))
+    if (!lpo_ladder_around(w, op, &s))
         return false;
     for (int up = 0; up < MOST_UP; up++, s = outer) {
         *cost = lpo_operators_cost(w->t, &w->t->ops.at[s.row], w->a->rules, NULL);

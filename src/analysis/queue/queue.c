@@ -7,6 +7,7 @@
 #include "analysis/wall/order.h"
 #include "trace/series.h"
 #include "util/map.h"
+#include "util/order.h"
 
 /* A queue deeper than that counts as that deep: CUDA's holds a thousand or so. */
 enum { DEEPEST = 1 << 16 };
@@ -28,19 +29,12 @@ struct work {
     int64_t *depth_ns;          /* time at each depth */
 };
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Nearly in order already; a sorted array is one pass. */
 static void sort(int64_t *values, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         if (values[i] < values[i - 1]) {
-            qsort(values, count, sizeof *values, by_value);
+            lpo_order_sort_ns(values, count);
             return;
         }
 }
@@ -115,7 +109,7 @@ static void summarize(struct work *w, const struct wait *waits, size_t count,
     memset(w->depth_ns, 0, (most + 1) * sizeof *w->depth_ns);
     for (size_t i = 0; i < count; i++)
         w->launches[i] = waits[i].start_ns - waits[i].launch_ns;
-    qsort(w->launches, count, sizeof *w->launches, by_value);
+    lpo_order_sort_ns(w->launches, count);
     out->min_ns = w->launches[0];
     out->median_ns = percentile(w->launches, count, 50);
     out->p90_ns = percentile(w->launches, count, 90);

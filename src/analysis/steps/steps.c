@@ -10,6 +10,7 @@
 #include "trace/host.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/search.h"
 
 enum { FEWEST_TO_JUDGE = 5 };
@@ -212,17 +213,10 @@ static void take_parts(struct build *b)
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Sorts them. */
 static int64_t median(int64_t *values, size_t count)
 {
-    qsort(values, count, sizeof *values, by_value);
+    lpo_order_sort_ns(values, count);
     return count % 2 ? values[count / 2]
                      : values[count / 2 - 1] + (values[count / 2] - values[count / 2 - 1]) / 2;
 }
