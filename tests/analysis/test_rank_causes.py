@@ -3,7 +3,9 @@
 """What makes the ranks of a job wait is named first, with its rank and what it costs (rank_causes.py). Prints TAP."""
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -24,6 +26,22 @@ class RankCauses(unittest.TestCase):
         for seed in self.seeds:
             with self.subTest(f"{kind}, set {seed}"), tempfile.TemporaryDirectory(prefix="rank-cause-") as out:
                 self.assertEqual(rank_causes.check(LPO, out, rank_causes.make(out, kind, seed)), [])
+
+
+    def test_timelines_have_one_clock(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="rank-cause-") as out:
+            want = rank_causes.make(out, "slow", 2)
+            files = [os.path.join(out, f"rank{r}.json") for r in range(want["ranks"])]
+            subprocess.run([LPO, "export", *files, "-o", os.path.join(out, "x.perfetto.json")], check=True, capture_output=True)
+            with open(os.path.join(out, "x.perfetto.json"), encoding="utf-8") as f:
+                events = json.load(f)["traceEvents"]
+        ends: dict = {}
+        for e in events:
+            if e.get("ph") == "X" and "nccl" in e["name"]:
+                ends.setdefault(e["pid"], []).append(e["ts"] + e["dur"])
+        self.assertEqual(len(ends), want["ranks"])
+        for row in zip(*ends.values()):
+            self.assertLess(max(row) - min(row), 10, row)
 
 
 for each in rank_causes.KINDS:

@@ -37,7 +37,9 @@ static void add_span(struct lpo_timeline *b, uint32_t *lanes, uint32_t thread, c
         return;
     if (lanes[thread] == LPO_NONE)
         lanes[thread] = thread_lane(b, thread, what);
-    lpo_doc_figure_span(b->f, lanes[thread], name, start_ns - b->zero_ns, end_ns - b->zero_ns);
+    lpo_doc_figure_span(b->f, lanes[thread], name,
+                        lpo_timeline_at(b, b->a->trace->threads.at[thread].process, start_ns),
+                        lpo_timeline_at(b, b->a->trace->threads.at[thread].process, end_ns));
 }
 
 /* All of a kind or none: half of the calls would be a wrong picture. */
@@ -128,9 +130,9 @@ void lpo_timeline_add_arrow(struct lpo_timeline *b, const struct lpo_gpu_op *op,
     if (!l || l->thread >= t->threads.len || b->call_lanes[l->thread] == LPO_NONE ||
         l->start_ns > op->start_ns)
         return;
-    lpo_vec_push(&b->f->arrows,
-                 (struct lpo_arrow){ l->start_ns - b->zero_ns, op->start_ns - b->zero_ns,
-                                     b->call_lanes[l->thread], lane });
+    lpo_vec_push(&b->f->arrows, (struct lpo_arrow){ lpo_timeline_at(b, op->process, l->start_ns),
+                                                    lpo_timeline_at(b, op->process, op->start_ns),
+                                                    b->call_lanes[l->thread], lane });
 }
 
 struct change {
@@ -156,8 +158,11 @@ void lpo_timeline_count_waiting(struct lpo_timeline *b, const uint32_t *ops, siz
 
         if (op->launch == LPO_NONE || t->launches.at[op->launch].start_ns >= op->start_ns)
             continue;
-        lpo_vec_push(&changes, (struct change){ t->launches.at[op->launch].start_ns, 1 });
-        lpo_vec_push(&changes, (struct change){ op->start_ns, -1 });
+        lpo_vec_push(&changes,
+                     (struct change){
+                         lpo_timeline_at(b, op->process, t->launches.at[op->launch].start_ns), 1 });
+        lpo_vec_push(&changes,
+                     (struct change){ lpo_timeline_at(b, op->process, op->start_ns), -1 });
     }
     if (changes.len > b->left) {
         lpo_vec_free(&changes);
@@ -169,9 +174,8 @@ void lpo_timeline_count_waiting(struct lpo_timeline *b, const uint32_t *ops, siz
     for (size_t i = 0; i < changes.len; i++) {
         waiting += changes.at[i].by;
         if (i + 1 == changes.len || changes.at[i + 1].ns != changes.at[i].ns)
-            lpo_vec_push(&b->f->counts,
-                         (struct lpo_count){ changes.at[i].ns - b->zero_ns, (double)waiting, lane,
-                                             "operations launched, not started" });
+            lpo_vec_push(&b->f->counts, (struct lpo_count){ changes.at[i].ns, (double)waiting, lane,
+                                                            "operations launched, not started" });
     }
     lpo_vec_free(&changes);
 }

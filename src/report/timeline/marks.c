@@ -22,6 +22,7 @@ void lpo_timeline_add_gaps(struct lpo_timeline *b)
         lane = lpo_doc_figure_lane(b->f, lpo_timeline_group(b, d->device), "longest gaps");
         for (size_t k = 0; k < d->longest.len; k++) {
             const struct lpo_wall_gap *g = &d->longest.at[k];
+            uint16_t process = b->a->trace->gpu_ops.at[g->op].process;
             const char *call =
                 g->cause == LPO_IDLE_BLOCKED
                     ? lpo_trace_text(b->a->trace, b->a->trace->calls.at[g->call].name)
@@ -31,7 +32,8 @@ void lpo_timeline_add_gaps(struct lpo_timeline *b)
                                 lpo_arena_printf(b->doc->arena, "idle %zu: %s%s%s", k + 1,
                                                  lpo_wall_cause_name(g->cause), call ? " in " : "",
                                                  call ? call : ""),
-                                g->start_ns - b->zero_ns, g->start_ns + g->ns - b->zero_ns);
+                                lpo_timeline_at(b, process, g->start_ns),
+                                lpo_timeline_at(b, process, g->start_ns + g->ns));
         }
     }
 }
@@ -57,7 +59,7 @@ void lpo_timeline_add_findings(struct lpo_timeline *b, const struct lpo_rundir *
 
     for (size_t i = 0; l && i < l->rungs.len; i++) {
         const struct lpo_rung *r = &l->rungs.at[i];
-        int64_t from = l->window.start_ns + r->after_ns - b->zero_ns;
+        int64_t from = lpo_timeline_at(b, l->process, l->window.start_ns + r->after_ns);
 
         if (!lpo_report_rung_counts(&words, r))
             continue;

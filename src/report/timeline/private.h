@@ -9,6 +9,7 @@ struct lpo_analysis;
 struct lpo_doc;
 struct lpo_figure;
 struct lpo_gpu_op;
+struct lpo_rank_row;
 struct lpo_rundir;
 struct lpo_source;
 
@@ -16,13 +17,16 @@ struct lpo_timeline {
     const struct lpo_analysis *a;
     struct lpo_doc *doc;
     struct lpo_figure *f;
-    int64_t zero_ns; /* the first moment: viewers like small numbers */
+    int64_t zero_ns;                    /* the first moment: viewers like small numbers */
+    const struct lpo_rank_row **clocks; /* by process: of its rank; NULL: it has one of its own */
     const char **node_names;
     const char **share_names; /* by name id: operations whose time is estimated */
     uint32_t *call_lanes;     /* by thread: the lane of its calls; LPO_NONE: it has none */
     size_t left;              /* events of the host, and arrows, that the file may still have */
 };
 
+/* A moment of a process, on the clock of the first rank, after the first moment. */
+int64_t lpo_timeline_at(const struct lpo_timeline *b, uint16_t process, int64_t ns);
 /* "GPU 0", "GPU 0 of rank 3". */
 const char *lpo_timeline_group(struct lpo_timeline *b, uint16_t device);
 /* The name of a lane of a thread: "thread 7 (decoder), operators". */

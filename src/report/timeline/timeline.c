@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "analysis/ranks/ranks.h"
 #include "analysis/wall/timeline.h"
 #include "region/tree.h"
 #include "report/doc/doc.h"
@@ -17,28 +18,50 @@
 /* A viewer that runs in a browser opens a million events, and not ten. */
 enum { REGION_LEVELS = 6, MOST_EVENTS = 1000000 };
 
-static int64_t first_moment(const struct lpo_trace *t)
+int64_t lpo_timeline_at(const struct lpo_timeline *b, uint16_t process, int64_t ns)
 {
+    const struct lpo_rank_row *clock = b->clocks[process];
+
+    return (clock ? lpo_ranks_common_ns(clock, ns) : ns) - b->zero_ns;
+}
+
+static const struct lpo_rank_row **find_clocks(const struct lpo_analysis *a)
+{
+    const struct lpo_ranks *r = lpo_analysis_ranks(a);
+    const struct lpo_trace *t = a->trace;
+    const struct lpo_rank_row **out = lpo_xcalloc(t->processes.len + 1, sizeof *out);
+
+    for (size_t p = 0; p < t->processes.len; p++)
+        for (size_t i = 0; r && i < r->rows.len; i++)
+            if (r->rows.at[i].aligned && r->rows.at[i].rank == t->processes.at[p].rank)
+                out[p] = &r->rows.at[i];
+    return out;
+}
+
+/* While zero_ns is 0. */
+static int64_t first_moment(const struct lpo_timeline *b)
+{
+    const struct lpo_trace *t = b->a->trace;
     int64_t ns = INT64_MAX;
 
+#define SEE(process, moment)                                                                       \
+    do {                                                                                           \
+        int64_t at = lpo_timeline_at(b, process, moment);                                          \
+        ns = at < ns ? at : ns;                                                                    \
+    } while (0)
+#define SEE_ALL(rows, start)                                                                       \
+    for (size_t i = 0; i < t->rows.len; i++)                                                       \
+    SEE(t->threads.at[t->rows.at[i].thread].process, t->rows.at[i].start)
     for (size_t i = 0; i < t->gpu_ops.len; i++)
-        if (!(t->gpu_ops.at[i].flags & LPO_GPU_OP_UNTIMED) && t->gpu_ops.at[i].start_ns < ns)
-            ns = t->gpu_ops.at[i].start_ns;
-    for (size_t i = 0; i < t->ranges.len; i++)
-        if (t->ranges.at[i].start_ns < ns)
-            ns = t->ranges.at[i].start_ns;
-    for (size_t i = 0; i < t->ops.len; i++)
-        if (t->ops.at[i].start_ns < ns)
-            ns = t->ops.at[i].start_ns;
-    for (size_t i = 0; i < t->calls.len; i++)
-        if (t->calls.at[i].start_ns < ns)
-            ns = t->calls.at[i].start_ns;
-    for (size_t i = 0; i < t->marks.len; i++)
-        if (t->marks.at[i].ns < ns)
-            ns = t->marks.at[i].ns;
-    for (size_t i = 0; i < t->launches.len; i++)
-        if (t->launches.at[i].start_ns < ns)
-            ns = t->launches.at[i].start_ns;
+        if (!(t->gpu_ops.at[i].flags & LPO_GPU_OP_UNTIMED))
+            SEE(t->gpu_ops.at[i].process, t->gpu_ops.at[i].start_ns);
+    SEE_ALL(ranges, start_ns);
+    SEE_ALL(ops, start_ns);
+    SEE_ALL(calls, start_ns);
+    SEE_ALL(marks, ns);
+    SEE_ALL(launches, start_ns);
+#undef SEE_ALL
+#undef SEE
     return ns == INT64_MAX ? 0 : ns;
 }
 
@@ -74,8 +97,8 @@ struct band {
 static void close_band(struct lpo_timeline *b, struct band *band)
 {
     if (band->node != LPO_NONE)
-        lpo_doc_figure_span(b->f, band->lane, node_name(b, band->node), band->start_ns - b->zero_ns,
-                            band->end_ns - b->zero_ns);
+        lpo_doc_figure_span(b->f, band->lane, node_name(b, band->node), band->start_ns,
+                            band->end_ns);
     band->node = LPO_NONE;
 }
 
@@ -127,6 +150,7 @@ static void add_bands(struct lpo_timeline *b, const uint32_t *rows, size_t count
         for (unsigned level = 0; level < REGION_LEVELS; level++) {
             struct band *band = &bands[level];
             uint32_t node = node_at_level(tree, leaf, level);
+            int64_t end_ns;
 
             if (node != band->node)
                 close_band(b, band);
@@ -137,10 +161,11 @@ static void add_bands(struct lpo_timeline *b, const uint32_t *rows, size_t count
                     b->f, group,
                     lpo_arena_printf(b->doc->arena, "%s, level %u", of->lane, level + 1));
             if (band->node == LPO_NONE)
-                band->start_ns = band->end_ns = w->start_ns;
+                band->start_ns = band->end_ns = lpo_timeline_at(b, w->process, w->start_ns);
             band->node = node;
-            if (w->end_ns > band->end_ns)
-                band->end_ns = w->end_ns;
+            end_ns = lpo_timeline_at(b, w->process, w->end_ns);
+            if (end_ns > band->end_ns)
+                band->end_ns = end_ns;
         }
     }
     for (int i = 0; i < REGION_LEVELS; i++)
@@ -183,8 +208,9 @@ static void add_device(struct lpo_timeline *b, const uint32_t *rows, size_t coun
             lpo_vec_push(&lanes,
                          lpo_doc_figure_lane(
                              b->f, group, lpo_arena_printf(b->doc->arena, "stream %u", w->stream)));
-        lpo_doc_figure_span(b->f, lanes.at[row], gpu_op_name(b, w), w->start_ns - b->zero_ns,
-                            w->end_ns - b->zero_ns);
+        lpo_doc_figure_span(b->f, lanes.at[row], gpu_op_name(b, w),
+                            lpo_timeline_at(b, w->process, w->start_ns),
+                            lpo_timeline_at(b, w->process, w->end_ns));
         lpo_timeline_add_arrow(b, w, lanes.at[row]);
     }
     lpo_timeline_count_waiting(b, rows, count, lanes.at[0]);
@@ -242,8 +268,10 @@ static void add_ranges(struct lpo_timeline *b, enum lpo_host_kind kind)
         for (size_t k = 0; k < ranges.len; k++) {
             const struct lpo_range *r = &t->ranges.at[ranges.at[k]];
 
-            lpo_doc_figure_span(b->f, lane, lpo_trace_text(t, r->name), r->start_ns - b->zero_ns,
-                                lpo_host_range_end(t, r) - b->zero_ns);
+            lpo_doc_figure_span(
+                b->f, lane, lpo_trace_text(t, r->name),
+                lpo_timeline_at(b, t->threads.at[i].process, r->start_ns),
+                lpo_timeline_at(b, t->threads.at[i].process, lpo_host_range_end(t, r)));
             add_look(b, r);
         }
     }
@@ -257,7 +285,8 @@ struct lpo_doc *lpo_report_timeline_doc(const struct lpo_analysis *a, const stru
                               .left = MOST_EVENTS };
 
     b.f = lpo_doc_figure(b.doc, "timeline", "Timeline", LPO_FIG_LANES);
-    b.zero_ns = first_moment(a->trace);
+    b.clocks = find_clocks(a);
+    b.zero_ns = first_moment(&b);
     b.node_names = lpo_xcalloc(a->tree->nodes.len + 1, sizeof *b.node_names);
     b.share_names = lpo_xcalloc(lpo_trace_name_count(a->trace) + 1, sizeof *b.share_names);
     if (s)
@@ -271,6 +300,7 @@ struct lpo_doc *lpo_report_timeline_doc(const struct lpo_analysis *a, const stru
         lpo_timeline_add_charts(&b, d, s);
     lpo_timeline_nest(b.f);
     free(b.call_lanes);
+    free(b.clocks);
     free(b.node_names);
     free(b.share_names);
     return b.doc;
