@@ -502,9 +502,10 @@ static void find_ladder(void *ctx, size_t process)
         w.g.start_ns = l.window.start_ns;
         w.replay.g = &w.g;
         climb_of(&w);
-        if (!p->has_cautions) /* of the first one */
+        if (!p->has_cautions) { /* of the first one */
             lpo_ladder_cautions(&w, p->out);
-        p->has_cautions = true;
+            p->has_cautions = true;
+        }
         p->all[process] = l;
         work_free(&w);
     }
