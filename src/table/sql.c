@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/arena.h"
+#include "util/budget.h"
 #include "util/err.h"
 #include "util/str.h"
 #include "util/vec.h"
@@ -17,6 +19,7 @@ enum {
     MOST_TABLES = 64,
     LONGEST_VALUE = 64 << 20,
     LONGEST_QUERY = 1 << 20,
+    STEPS_BETWEEN_LOOKS = 100000,
     GUESSED_ROWS = 100000, /* of a table that nobody asked for yet: its rows are not known */
 };
 
@@ -35,6 +38,7 @@ struct lpo_table_sql {
     struct table tables[MOST_TABLES];
     size_t count;
     bool declaring;
+    double end_seconds; /* of the processor: when the query is stopped */
 };
 
 /* --- the tables as SQLite sees them ----------------------------------------------------------- */
@@ -311,6 +315,31 @@ static void take_value(sqlite3_stmt *s, int i, struct lpo_cell *cell, enum lpo_c
     }
 }
 
+/* An agent's query that never ends must not be its end, either. */
+static double processor_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int is_out_of_time(void *ctx)
+{
+    const struct lpo_table_sql *sql = ctx;
+
+    return processor_seconds() > sql->end_seconds;
+}
+
+static int fail_query(const struct lpo_table_sql *sql, int rc, struct lpo_err *err)
+{
+    if (rc != SQLITE_INTERRUPT)
+        return lpo_fail(err, LPO_E_USAGE, "%s", sqlite3_errmsg(sql->db));
+    return lpo_fail(err, LPO_E_LIMIT,
+                    "the query was stopped after %g s of work (" LPO_BUDGET_HINT ")",
+                    lpo_budget()->query_seconds);
+}
+
 static int give_rows(struct lpo_table_sql *sql, sqlite3_stmt *s, lpo_table_each *each, void *ctx,
                      struct lpo_err *err)
 {
@@ -334,7 +363,7 @@ static int give_rows(struct lpo_table_sql *sql, sqlite3_stmt *s, lpo_table_each 
         if (!each(ctx, &r))
             return 0;
     }
-    return rc == SQLITE_DONE ? 0 : fail_sql(sql, err);
+    return rc == SQLITE_DONE ? 0 : fail_query(sql, rc, err);
 }
 
 int lpo_table_sql_query(struct lpo_table_sql *sql, const char *query, lpo_table_each *each,
@@ -349,6 +378,8 @@ int lpo_table_sql_query(struct lpo_table_sql *sql, const char *query, lpo_table_
     sqlite3_limit(sql->db, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
     sqlite3_limit(sql->db, SQLITE_LIMIT_SQL_LENGTH, LONGEST_QUERY);
     sqlite3_set_authorizer(sql->db, allow_reading, sql);
+    sql->end_seconds = processor_seconds() + lpo_budget()->query_seconds;
+    sqlite3_progress_handler(sql->db, STEPS_BETWEEN_LOOKS, is_out_of_time, sql);
     if (sqlite3_prepare_v2(sql->db, query, -1, &s, &rest) != SQLITE_OK)
         rc = fail_sql(sql, err);
     else if (!s)

@@ -21,6 +21,7 @@ static const struct lpo_budget defaults = {
     .interp_steps = 1000000,
     .sql_seconds = 1,
     .sql_bytes_per_s = 10e6,
+    .query_seconds = 60,
     .open_seconds = 6,
     .wait_seconds = 60, /* a slow zcat, a network in between */
 };
@@ -59,6 +60,7 @@ void lpo_budget_raise(double factor)
         .interp_steps = times(defaults.interp_steps, factor),
         .sql_seconds = defaults.sql_seconds * factor,
         .sql_bytes_per_s = defaults.sql_bytes_per_s / factor,
+        .query_seconds = defaults.query_seconds * factor,
         .open_seconds = defaults.open_seconds * factor,
         .wait_seconds = defaults.wait_seconds * factor,
     };

@@ -29,6 +29,7 @@ struct lpo_budget {
     uint64_t interp_steps;     /* interpolations and parts of them that are evaluated */
     double sql_seconds;        /* processor time of SQLite for one file … */
     double sql_bytes_per_s;    /* … and one more second for each of that many bytes */
+    double query_seconds;      /* processor time of one query of `lpo sql` */
     double open_seconds;       /* for somebody who writes to a FIFO */
     double wait_seconds;       /* for the next byte, from somebody who could write one */
 };
