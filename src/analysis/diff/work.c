@@ -15,6 +15,7 @@ enum { FEWEST = 5, EXACT_BELOW = 8, MOST_VALUES = 512 };
 
 #define LEAST_COVER  0.5  /* of the window, that calls of a region must fill */
 #define LEAST_AGREE  0.6  /* of the time of common kernels, that must be launched at one rate */
+#define CALM         0.1  /* of the median unit */
 #define LOOSE        0.05 /* of a rate */
 #define PAUSE_FACTOR 1.3  /* of the median unit */
 #define PAUSE_SHARE  0.5  /* of the change */
@@ -223,13 +224,50 @@ static bool unit_is_launch(struct lpo_diff *d)
     return true;
 }
 
+/* How much the units of both sides vary, as a share of the median one; INFINITY: not known. */
+static double unevenness(const struct lpo_diff *d)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < runs_of(d); i++) {
+        const struct lpo_diff_series *s = d->series[i];
+        double *copy, middle;
+
+        if (!s || !s->ns.len)
+            return INFINITY;
+        copy = lpo_xcalloc(s->ns.len, sizeof *copy);
+        memcpy(copy, s->ns.at, s->ns.len * sizeof *copy);
+        middle = lpo_diff_median(copy, s->ns.len);
+        for (size_t k = 0; k < s->ns.len; k++)
+            copy[k] = fabs(s->ns.at[k] - middle);
+        most = fmax(most, middle > 0 ? lpo_diff_median(copy, s->ns.len) / middle : INFINITY);
+        free(copy);
+    }
+    return most;
+}
+
+/* Calls of a region, but where their host runs ahead now more and now less: then launches of a
+ * kernel come more evenly. */
+static bool unit_is_call_or_launch(struct lpo_diff *d)
+{
+    bool call = unit_is_call(d);
+    double uneven = call ? unevenness(d) : INFINITY;
+
+    if (call && uneven <= CALM)
+        return true;
+    if (unit_is_launch(d) && (!call || unevenness(d) < uneven))
+        return true;
+    d->work = (struct lpo_diff_work){ 0 };
+    return call && unit_is_call(d);
+}
+
 void lpo_diff_compare_lengths(struct lpo_diff *d)
 {
     bool same = true;
 
     d->lengths = lpo_arena_array(d->arena, runs_of(d), sizeof *d->lengths);
     d->series = lpo_arena_array(d->arena, runs_of(d), sizeof *d->series);
-    if (!unit_is_step(d) && !unit_is_counted(d) && !unit_is_call(d) && !unit_is_launch(d)) {
+    if (!unit_is_step(d) && !unit_is_counted(d) && !unit_is_call_or_launch(d)) {
         d->work.kind = LPO_DIFF_RUN;
         d->work.name = "run";
         for (size_t i = 0; i < runs_of(d); i++) {
