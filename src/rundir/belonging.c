@@ -457,9 +457,10 @@ int lpo_rundir_groups_find(struct lpo_arena *a, const char *dir, struct lpo_rund
 {
     struct work w = { .a = a };
     struct lpo_paths all = { 0 };
-    int rc = lpo_rundir_folder_files(a, dir, &all, err);
 
-    for (size_t i = 0; rc == 0 && i < all.len; i++) {
+    if (lpo_rundir_folder_files(a, dir, &all, err) < 0)
+        return err ? err->code : LPO_E_IO;
+    for (size_t i = 0; i < all.len; i++) {
         struct file f = { .path = lpo_path_join(a, dir, all.at[i]), .relative = all.at[i] };
 
         f.group = SIZE_MAX;
@@ -487,8 +488,7 @@ int lpo_rundir_groups_find(struct lpo_arena *a, const char *dir, struct lpo_rund
     w.groups = is_list(&w) || !w.groups ? w.groups : 1;
     make_groups(&w, out);
     lpo_vec_free(&w.files);
-    lpo_vec_free(&all);
-    return rc;
+    return 0;
 }
 
 void lpo_rundir_groups_free(struct lpo_rundir_groups *g)

@@ -248,15 +248,14 @@ int lpo_rundir_folder_files(struct lpo_arena *a, const char *dir, struct lpo_pat
                             struct lpo_err *err)
 {
     struct lpo_paths all = { .odd = out->odd };
-    int rc = lpo_run_folder_list(a, dir, "", &all, err);
 
-    if (rc == 0)
-        rc = refuse_runs(a, dir, &all, err);
-    for (size_t i = 0; rc == 0 && i < all.len; i++)
+    if (lpo_run_folder_list(a, dir, "", &all, err) < 0 || refuse_runs(a, dir, &all, err) < 0)
+        return err ? err->code : LPO_E_IO;
+    out->at = lpo_arena_array(a, all.len + 1, sizeof *out->at);
+    for (size_t i = 0; i < all.len; i++)
         if (!is_report(a, &all, all.at[i]))
-            lpo_vec_push(out, all.at[i]);
-    lpo_vec_free(&all);
-    return rc;
+            out->at[out->len++] = all.at[i];
+    return 0;
 }
 
 static int add_folder(struct given *g, const char *dir, struct lpo_err *err)
@@ -264,21 +263,18 @@ static int add_folder(struct given *g, const char *dir, struct lpo_err *err)
     struct lpo_arena *a = g->d->arena;
     struct lpo_paths odd = { 0 }, all = { .odd = &odd };
     size_t before = g->files.len;
-    bool left_alone;
-    int rc = lpo_rundir_folder_files(a, dir, &all, err);
 
-    for (size_t i = 0; rc == 0 && i < all.len; i++)
+    if (lpo_rundir_folder_files(a, dir, &all, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < all.len; i++)
         if (is_wanted(g, lpo_path_join(a, dir, all.at[i])))
             try_file(g, lpo_path_join(a, dir, all.at[i]));
-    left_alone = odd.len > 0;
-    lpo_vec_free(&odd);
-    lpo_vec_free(&all);
-    if (rc < 0 || g->files.len > before)
-        return rc;
+    if (g->files.len > before)
+        return 0;
     if (g->d->problems.len) /* a report of nsys alone: how it could be read */
         return lpo_fail(err, LPO_E_MISSING, "%s", g->d->problems.at[0]);
     return lpo_fail(err, LPO_E_NOTFOUND, "'%s' holds no run and no trace that lpo can read%s", dir,
-                    left_alone ? "; pipes, links and devices in it are left alone: give them by name"
+                    odd.len ? "; pipes, links and devices in it are left alone: give them by name"
                             : "");
 }
 
