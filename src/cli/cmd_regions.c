@@ -116,7 +116,7 @@ static int add_sections(const struct lpo_args *args, const struct lpo_analysis *
         lpo_report_add_captured(doc, s, &o);
         lpo_report_add_backward(doc, s, &o);
         if (ids.at[i].kind == LPO_SCOPE_ALL)
-            lpo_report_add_numbers(doc, a, "Numbers that the program gave", o.most_rows);
+            lpo_report_add_number_columns(doc, a, &o);
         if (lpo_cli_args_has(args, "metrics") && !lpo_report_add_region_counters(doc, a, s, &o))
             lpo_doc_note(doc, LPO_NOTE_INFO, "No counters were sampled beside this trace.");
         if (lpo_cli_args_has(args, "metrics")) {

@@ -169,11 +169,25 @@ static bool is_collective(const struct lpo_analysis *x, uint32_t name)
     return lpo_region_tree_class(x->tree, name) == LPO_CLASS_COLLECTIVE;
 }
 
-static const char *top_of(struct any_of any, const struct seen *seen, size_t n, bool ranks)
+static void say_collectives_left_out(struct lpo_stage_ctx *ctx)
 {
+    lpo_run_manifest_note(ctx->manifest, ctx->record,
+                          "collectives are not measured: replayed in one rank alone they would "
+                          "wait for the other ranks for ever");
+}
+
+static const char *top_of(struct lpo_stage_ctx *ctx, struct any_of any, const struct seen *seen,
+                          size_t n, bool ranks)
+{
+    bool left_out = false;
+
     for (size_t i = 0; i < seen->rows.len && seen->rows.at[i].sum.ns > 0 && n > 0; i++)
-        if (!ranks || !is_collective(seen->in, seen->rows.at[i].name))
+        if (ranks && is_collective(seen->in, seen->rows.at[i].name))
+            left_out = true;
+        else
             n -= add_name(&any, seen->in, seen->rows.at[i].name);
+    if (left_out)
+        say_collectives_left_out(ctx);
     return end_of(&any);
 }
 
@@ -347,9 +361,7 @@ static void leave_out_collectives(struct lpo_stage_ctx *ctx, struct lpo_ncu_sele
         return;
     if (others) {
         c->kernel_name = others;
-        lpo_run_manifest_note(ctx->manifest, ctx->record,
-                              "collectives are not measured: replayed in one rank alone they would "
-                              "wait for the other ranks for ever");
+        say_collectives_left_out(ctx);
         return;
     }
     lpo_run_manifest_note(ctx->manifest, ctx->record,
@@ -374,7 +386,7 @@ void lpo_pipeline_ncu_select_seen(struct lpo_stage_ctx *ctx, struct lpo_ncu_sele
     else if (s->top_kernels || (s->seed_from_nsys && !s->region_mode && !select->per_config))
         look_before(ctx, select, &seen);
     if (seen.in)
-        select->kernel_name = top_of(any_of(ctx, select), &seen, most, ranks);
+        select->kernel_name = top_of(ctx, any_of(ctx, select), &seen, most, ranks);
     if (select->kernel_name && seen.in)
         lpo_run_manifest_note(ctx->manifest, ctx->record,
                               "only the kernels that took most time %s are measured, at most %zu "

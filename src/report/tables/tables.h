@@ -39,6 +39,9 @@ struct lpo_table *lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_r
 /* Numbers that the program gave with its ranges; NULL: it gave none. */
 struct lpo_table *lpo_report_add_numbers(struct lpo_doc *doc, const struct lpo_analysis *a,
                                          const char *title, size_t most);
+/* The same with a column for each number, a row for each region. */
+struct lpo_table *lpo_report_add_number_columns(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                                const struct lpo_table_options *options);
 /* What was sampled in each region; NULL: no counters were sampled beside this trace. */
 struct lpo_table *lpo_report_add_region_counters(struct lpo_doc *doc, const struct lpo_analysis *a,
                                                  const struct lpo_region_scope *s,
