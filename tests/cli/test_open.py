@@ -75,6 +75,7 @@ class Demo(LpoCase):
         with open(os.path.join(self.cwd, "d/report.json"), encoding="utf-8") as f:
             report = json.load(f)
         self.assertTrue(report["ladder"]["rungs"])
+        self.assertNotIn("too-noisy", [c["id"] for c in report["cautions"]])  # ncu's repeats are no repeats
         self.assertTrue(any(k.get("gpu_ns") for k in report["kernels"]))
         self.assertTrue(os.path.exists(os.path.join(self.cwd, "d/operators.md")))
         self.assertLess(os.path.getsize(ROOT / "demo/demo.tar.zst"), 1 << 20)

@@ -17,7 +17,7 @@ cat >"$work/config.json" <<'J'
  "tie_word_embeddings": false, "bos_token_id": 1, "eos_token_id": 2}
 J
 "$lpo" run "hydra.run.dir=$work/demo" workload=hf model=hf "model.path=$work/config.json" infer.prompt_tokens=1024 \
-    infer.max_new_tokens=16 run.representative_max_new_tokens=4 run.repeats=6 run.warmup=2 pipeline.nvml.enable=true \
+    infer.max_new_tokens=16 run.representative_max_new_tokens=4 run.repeats=2 run.warmup=1 pipeline.nvml.enable=true \
     pipeline.counters.interval=200us pipeline.ncu.enable=true pipeline.ncu.ncu_cli.set=null \
     'pipeline.ncu.ncu_cli.sections=[SpeedOfLight,Occupancy,MemoryWorkloadAnalysis]' \
     'pipeline.ncu.ncu_cli.metrics=[gpu__time_duration.sum,dram__bytes.sum]' pipeline.ncu.timeout=200s \

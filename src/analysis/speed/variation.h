@@ -17,5 +17,6 @@ struct lpo_variation {
 /* The figure of this stage that varies most; repeats is 0 when nothing was repeated. Samples are
  * never compared with each other: they may be of different lengths. */
 struct lpo_variation lpo_speed_variation(const struct lpo_json *metrics, const char *stage);
-/* Of all stages of the run. */
+/* Of the stage without a profiler; where that was not repeated, of all but the one that measures
+ * kernel by kernel, whose times are its own. */
 struct lpo_variation lpo_speed_run_variation(const struct lpo_rundir *d);
