@@ -78,7 +78,7 @@ static void add_rest(struct critical_graph *g, uint32_t thread, size_t first, in
         return;
     c = lpo_critical_times(g, last);
     launch = lpo_critical_launch(g, last);
-    if (until_ns - c.end_ns < rest_ns || launch == LPO_NONE ||
+    if (until_ns < c.end_ns + rest_ns || launch == LPO_NONE ||
         !lpo_host_around(g->t, launch, LPO_HOST_OP, &op) || op.end_ns > until_ns ||
         op.end_ns - c.end_ns < rest_ns || begins_in(g->t, thread, c.end_ns, op.end_ns))
         return;
