@@ -85,10 +85,7 @@ static void check_published(void **state)
     LPO_AUTO(lpo_model_needs) needs = NULL;
     struct lpo_err err = { 0 };
 
-    if (!config) {
-        lpo_arena_destroy(a); /* skip() does not come back */
-        skip();
-    }
+    assert_non_null(config);
     o.strict = true;
     if (lpo_model_needs_create(config, &o, &needs, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
@@ -107,10 +104,7 @@ static void check_stored(void **state)
     LPO_AUTO(lpo_model_needs) needs = NULL;
     struct lpo_err err = { 0 };
 
-    if (!config) {
-        lpo_arena_destroy(a); /* skip() does not come back */
-        skip();
-    }
+    assert_non_null(config);
     assert_int_equal(lpo_model_needs_create(config, &o, &needs, &err), 0);
     if (fabs(needs->memory.weights / 1e9 / p->gigabytes - 1) > 0.02)
         fail_msg("%s has %g bytes", p->name, needs->memory.weights);
@@ -211,12 +205,22 @@ static void check_bits(void **state)
     assert_true(seen);
 }
 
+static bool has_models(void)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+
+    return lpo_path_is_dir(
+        lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."), "../shared/data/references/models"));
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
-    UNIT_ROWS(&u, published, check_published);
-    UNIT_ROWS(&u, stored, check_stored);
+    if (has_models()) {
+        UNIT_ROWS(&u, published, check_published);
+        UNIT_ROWS(&u, stored, check_stored);
+    }
     UNIT_ROWS(&u, refused, check_refused);
     UNIT_ROWS(&u, bits, check_bits);
     return unit_run(&u);
