@@ -8,14 +8,14 @@
 #   make torture  kills, faults, mutants: long   make coverage how much the tests reach
 #   make stage1-run, make stage2-profile, make stage-all-run: old names of three ways to run; ARGS='run.repeats=5 …'
 #   make install  PREFIX=/usr/local DESTDIR=     make tags     git tags of the versions in CHANGELOG.md
-#   make deb      a Debian package in dist/      make dist     a tarball for glibc 2.28+ in dist/
+#   make deb      a Debian package in dist/      make dist     a tarball and single static programs in dist/
 #   make image    an OCI image in dist/         make wheel    a Python wheel and an sdist in dist/
 PREFIX ?= /usr/local
 BUILD  ?= build
 SAN    ?= build-san
 .DEFAULT_GOAL := build
 
-.PHONY: stage1-run stage2-profile stage-all-run build setup deps run quick test nightly torture bench fuzz check coverage install clean portable deb dist image wheel tags
+.PHONY: stage1-run stage2-profile stage-all-run build setup deps run quick test nightly torture bench fuzz check coverage install clean portable deb dist deps-arm64 image wheel tags
 
 # Says what is missing; `make deps` installs it, and so do `make run`, `make test` and `make nightly`.
 setup:
@@ -75,7 +75,11 @@ check: setup
 coverage: setup
 	@scripts/coverage.sh
 
-# Programs that run on another x86-64 machine with glibc 2.28 or newer, and a tarball of them.
+# The compiler and libraries for the arm64 program of `make dist`.
+deps-arm64: setup
+	@scripts/setup.sh packages-arm64.txt
+
+# For other machines: a tarball for x86-64 with glibc 2.28 or newer, and one program each for any x86-64 and arm64.
 dist portable: setup
 	@scripts/dist.sh
 
@@ -99,4 +103,4 @@ tags:
 	@scripts/tags.py
 
 clean:
-	rm -rf $(BUILD) $(SAN) build-portable build-deb build-coverage build-fuzz build-nightly build-check-* dist
+	rm -rf $(BUILD) $(SAN) build-portable build-single-* build-deb build-coverage build-fuzz build-nightly build-check-* dist

@@ -53,7 +53,7 @@ def version() -> str:
 
 def dist_tree(scratch: pathlib.Path) -> pathlib.Path:
     """The tree of the portable tarball."""
-    tarball = say(str(ROOT / "scripts" / "dist.sh"), str(scratch / "dist")).splitlines()[-1]
+    tarball = say(str(ROOT / "scripts" / "dist.sh"), str(scratch / "dist"), "tarball").splitlines()[-1]
     with tarfile.open(tarball) as tar:
         tar.extractall(scratch, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(scratch)
     return next(p for p in scratch.iterdir() if p.name.startswith("llm-perf-opt-"))

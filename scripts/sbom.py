@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""sbom.py NAME FILE…: what NAME is made of, as SPDX 2.3 (JSON) on stdout.
+"""sbom.py [--libc CC] NAME FILE…: what NAME is made of, as SPDX 2.3 (JSON) on stdout.
 
 The libraries of meson.build that a portable build has inside, with their versions (pkg-config), and FILEs with their
-SHA-256. Same input, same bytes: the time is SOURCE_DATE_EPOCH, else that of the commit."""
+SHA-256; --libc: the glibc of the compiler CC, too. Same input, same bytes: the time is SOURCE_DATE_EPOCH, else that of the commit."""
 import datetime
 import hashlib
 import json
@@ -18,8 +18,8 @@ LICENSES = {"yaml-0.1": "MIT", "libpcre2-8": "BSD-3-Clause", "zlib": "Zlib", "li
             "liblz4": "BSD-2-Clause", "libisal": "BSD-3-Clause", "sqlite3": "blessing"}
 
 
-def say(*words):
-    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=False)
+def say(*words, given=""):
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=False, input=given)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
@@ -29,13 +29,21 @@ def package(name, version, license_):
             "copyrightText": "NOASSERTION", "filesAnalyzed": False}
 
 
+def glibc(compiler):
+    macros = dict(re.findall(r"#define (__GLIBC\w*) (\d+)", say(compiler, "-E", "-dM", "-", given="#include <features.h>")))
+    return package("glibc", f"{macros['__GLIBC__']}.{macros['__GLIBC_MINOR__']}", "LGPL-2.1-or-later")
+
+
 def main():
-    name, files = sys.argv[1], sys.argv[2:]
+    words = sys.argv[1:]
+    compiler = words[1] if words[0] == "--libc" else ""
+    name, *files = words[2:] if compiler else words
     build = (ROOT / "meson.build").read_text()
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH") or say("git", "log", "-1", "--format=%ct") or 0)
     own = package("llm-perf-opt", re.search(r"version: '([^']+)'", build)[1], "Apache-2.0")
     inside = [package(lib, say("pkg-config", "--modversion", lib), LICENSES[lib])
               for lib in re.findall(r"dependency\('([^']+)'[^)]*static: portable", build)]
+    inside += [glibc(compiler)] if compiler else []
     parts = [{"SPDXID": f"SPDXRef-File-{i}", "fileName": "./" + os.path.basename(path), "licenseConcluded": "Apache-2.0",
               "copyrightText": "NOASSERTION", "checksums": [{"algorithm": "SHA256", "checksumValue":
                                                              hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()}]}

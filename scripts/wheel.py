@@ -102,7 +102,7 @@ def write_wheel(stage, out, tag):
 
 def portable_stage(folder):
     """The tarball of scripts/dist.sh, unpacked."""
-    tarball = command("scripts/dist.sh", folder).split()[-1]
+    tarball = command("scripts/dist.sh", folder, "tarball").split()[-1]
     with tarfile.open(tarball) as t:
         t.extractall(folder)
     os.unlink(tarball)

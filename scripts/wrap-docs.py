@@ -5,7 +5,7 @@
     wrap-docs.py FILE…            wraps paragraphs and list items that have a longer line, in place
     wrap-docs.py --check FILE…    says which lines are longer, and fails
 
-Tables, code, headings and words that cannot be broken are left as they are.
+Tables, code, headings, YAML at the front and words that cannot be broken are left as they are.
 """
 import re
 import sys
@@ -32,11 +32,12 @@ def fill(lines):
 def blocks(lines):
     """(wrappable, lines): paragraphs and list items, and everything between them."""
     out, fence = [], False
-    for line in lines:
+    matter = lines.index("---", 1) if lines[:1] == ["---"] and "---" in lines[1:] else -1  # YAML before the text
+    for i, line in enumerate(lines):
         if line.lstrip().startswith("```"):
             fence = not fence
             out.append((False, [line]))
-        elif fence or not line.strip() or line.lstrip().startswith(("|", "#", ">", "<")):
+        elif i <= matter or fence or not line.strip() or line.lstrip().startswith(("|", "#", ">", "<")):
             out.append((False, [line]))
         elif ITEM.match(line) or not out or not out[-1][0]:
             out.append((True, [line]))

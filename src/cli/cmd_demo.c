@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo demo: the report of a recorded run that comes with lpo, for people without a GPU at hand. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/app.h"
 #include "cli/command.h"
 #include "run/install.h"
 #include "util/arena.h"
 #include "util/err.h"
-#include "util/file.h"
 #include "util/input.h"
 #include "util/path.h"
 #include "util/str.h"
+#include "util/tar.h"
 
 #define ARCHIVE "demo.tar.zst"
 
-/* A ustar header: a name, a size in octal digits, '0' for a plain file; blocks of 512 bytes. */
-enum { BLOCK = 512, NAME = 100, SIZE_AT = 124, SIZE = 12, TYPE_AT = 156, MOST_BYTES = 64 << 20 };
+enum { MOST_BYTES = 64 << 20 };
 
 static const struct lpo_option options[] = {
     { "output", 'o', LPO_OPT_TEXT, "DIR", "where the run goes (default: lpo-demo)" },
@@ -40,34 +37,6 @@ static int read_archive(const char *path, struct lpo_str *out, struct lpo_err *e
     return rc;
 }
 
-/* A name that stays below the folder. */
-static bool stays_below(const char *name)
-{
-    return *name && *name != '/' && strncmp(name, "../", 3) != 0 && !strstr(name, "/../");
-}
-
-static int unpack(struct lpo_arena *a, const struct lpo_str *tar, const char *dir,
-                  struct lpo_err *err)
-{
-    for (size_t at = 0; at + BLOCK <= tar->len && tar->at[at];) {
-        const char *head = tar->at + at;
-        const char *name = lpo_arena_printf(a, "%.*s", NAME, head);
-        const char *digits = lpo_arena_printf(a, "%.*s", SIZE, head + SIZE_AT), *path;
-        size_t size = strtoul(digits, NULL, 8), body = at + BLOCK;
-
-        if (size > tar->len - body || !stays_below(name))
-            return lpo_fail(err, LPO_E_IO, ARCHIVE " is damaged at byte %zu", at);
-        at = body + (size + BLOCK - 1) / BLOCK * BLOCK;
-        if (head[TYPE_AT] != '0')
-            continue;
-        path = lpo_path_join(a, dir, name);
-        if (lpo_file_make_dirs(lpo_path_dir(a, path), err) < 0 ||
-            lpo_file_write(path, tar->at + body, size, err) < 0)
-            return err->code;
-    }
-    return 0;
-}
-
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
     const char *dir = lpo_cli_args_text(args, "output", "lpo-demo");
@@ -81,7 +50,8 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
         return lpo_fail(err, LPO_E_MISSING, ARCHIVE " is not beside lpo; install lpo whole");
     if (lpo_path_exists(lpo_path_join(app->arena, dir, "run.json")))
         fprintf(app->log, "lpo demo: '%s' is there already; it is reported on as it is\n", dir);
-    else if (read_archive(archive, &tar, err) < 0 || unpack(app->arena, &tar, dir, err) < 0)
+    else if (read_archive(archive, &tar, err) < 0 ||
+             lpo_tar_unpack(app->arena, tar.at, tar.len, dir, err) < 0)
         return lpo_ctx(err, "cannot make '%s'", dir);
     return lpo_cli_main(app, lpo_cli_args_has(args, "open") ? 4 : 3, words);
 }

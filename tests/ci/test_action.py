@@ -128,6 +128,17 @@ class Action(unittest.TestCase):
             self.assertEqual((code, outputs["regression"]), (4, "true"), said)
             self.assertEqual(len(GitHub.comments), 1)
 
+    def test_a_program_is_profiled_and_compared(self):
+        with tempfile.TemporaryDirectory() as folder:
+            toy = str(Path(os.environ["LPO_BIN"]).parent / "workloads/toy_llm")
+            say = [os.environ["LPO_BIN"], "run", "-q", "-o", "base", "--", toy]
+            subprocess.run(say, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            code, outputs, said = self.carry_out(folder, before="base", program=f"{toy} >&2 && true", repeats="2")
+            self.assertEqual((code, outputs["regression"]), (0, "false"), said)
+            self.assertEqual(sorted(p.name for p in Path(f"{folder}/out").glob("run-*")), ["run-1", "run-2"])
+            code, _, said = self.carry_out(folder, before="base", program="exit 3", repeats="1")
+            self.assertEqual(code, 1, said)
+
     def test_what_cannot_be_compared_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
             code, _, said = self.carry_out(folder, before="/no/such", after=str(DATA / "mi250_train.json.gz"))

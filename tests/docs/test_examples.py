@@ -9,7 +9,8 @@ command with nothing below it has only to succeed; "# exits 2" after it says whi
 commands ("$ make …", "$ cat …") are not run. "console gpu" needs a GPU and is skipped unless LPO_GPU=1; "console no-run"
 is never run. The scratch folder sees conf/, tests/ and workloads/ of the source.
 
-Also: every command of `lpo -h` has a page docs/<command>.md, and the page names each of its options.
+Also: every command of `lpo -h` has a page docs/<command>.md, and the page names each of its options; the commands and
+options of SKILL.md and docs/agents.md are there, and SKILL.md begins as agents expect it.
 """
 import glob
 import os
@@ -114,6 +115,20 @@ def check_page(command):
     return f"docs/{command}.md does not name: " + ", ".join("--" + o for o in absent) if absent else None
 
 
+def check_agent_page(name, known):
+    with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
+        text = f.read()
+    wrong, said = [], 0
+    for command, rest in re.findall(r"`lpo ([a-z]+)([^`]*)`", text):
+        said += 1
+        shown = subprocess.run([LPO, command, "-h"], stdout=subprocess.PIPE, text=True).stdout if command in known else ""
+        options = re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", rest.split(" -- ")[0])
+        wrong += [f"lpo {command} {o}" for o in options if not re.search(rf"(?m)^  .*?{o}\b", shown)] + ([] if shown else [command])
+    if name == "SKILL.md" and not re.match(r"---\nname: [a-z-]{1,64}\ndescription: \S.*\n(  .*\n)*---\n", text):
+        wrong.append("the front matter")
+    return f"{name}: not right: {', '.join(wrong)}" if wrong or said < 4 else None
+
+
 class Tap:
     def __init__(self):
         self.count = self.failed = 0
@@ -155,6 +170,8 @@ def main():
             tap.row(f"docs/{command}.md", check_page(command))
         else:
             tap.row(f"docs/{command}.md", skip="not written yet")
+    for name in ("SKILL.md", "docs/agents.md"):
+        tap.row(name, check_agent_page(name, known))
     print(f"1..{tap.count}")
     return 1 if tap.failed else 0
 
