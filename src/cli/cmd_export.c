@@ -61,6 +61,11 @@ static int write_stacks(const struct job *j,
                                          j->weight };
     LPO_STR out = { 0 };
 
+    if (view.stacks->folded)
+        fprintf(j->app->log,
+                "lpo export: %llu slices and operations are nested too deep, or too many to list "
+                "one by one; each counts at the frame around it\n",
+                (unsigned long long)view.stacks->folded);
     write(&view, &out);
     return lpo_file_write(j->path, lpo_str_text(&out), out.len, err);
 }

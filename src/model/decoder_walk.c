@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walk over a decoder of any row of family/decoders.c, from the embedding to the
+/* The walk over a decoder of any row of conf/rules/families.yaml, from the embedding to the
  * head: tensors and operations at once. */
 #include <limits.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A vision part: its numbers from a config, and the walk over any row of family/vision.c: patches,
- * layers, and what follows them. */
+/* A vision part: its numbers from a config, and the walk over any row of conf/rules/families.yaml:
+ * patches, layers, and what follows them. */
 #include <math.h>
 #include <string.h>
 

@@ -41,12 +41,11 @@ static struct lpo_cell process_cell(const struct lpo_rows *rows, const struct ru
 typedef struct rung_at rung_row;
 
 #define RUNG(X)                                                                                    \
-    X(rung, number, "Rung", COUNT, KEY, "from 1, the largest saving first",                        \
-      lpo_cell_count(r->number))                                                                   \
+    X(rung, number, "Rung", COUNT, KEY, "from 1, the largest saving first", r->number)             \
     X(rung, id, "Kind", TEXT, KEY, "kind of the change, as in docs/findings.md",                   \
-      lpo_cell_text(lpo_ladder_id(r->rung->kind)))                                                 \
+      lpo_ladder_id(r->rung->kind))                                                                \
     X(rung, where, "Where", TEXT, KEY, "file and line or operator, region; else the GPU",          \
-      lpo_cell_text(lpo_report_rung_where(&r->words, r->rung)))                                    \
+      lpo_report_rung_where(&r->words, r->rung))                                                   \
     X(rung, saving_ns, "Saving", NS, ADDS,                                                         \
       "wall time that it saves on top of the rungs before it",                                     \
       lpo_cell_whole_if(ON_CLOCK, r->rung->saving_ns))                                             \
@@ -54,14 +53,12 @@ typedef struct rung_at rung_row;
       ON_CLOCK ? lpo_cell_share((double)r->rung->saving_ns, (double)r->words.ladder->wall_ns)      \
                : lpo_cell_unknown())                                                               \
     X(rung, basis, "Basis", TEXT, FACT, "measured, simulated, estimated or reference",             \
-      lpo_cell_text(lpo_ladder_basis_name(r->rung->basis)))
+      lpo_ladder_basis_name(r->rung->basis))
 
 #define FINDING(X)                                                                                 \
-    X(rung, title, "Finding", TEXT, FACT, "what it is",                                            \
-      lpo_cell_text(lpo_report_rung_title(&r->words, r->rung)))                                    \
+    X(rung, title, "Finding", TEXT, FACT, "what it is", lpo_report_rung_title(&r->words, r->rung)) \
     X(rung, evidence, "Evidence", TEXT, FACT, "why lpo thinks so", evidence_cell(rows, r))         \
-    X(rung, advice, "Advice", TEXT, FACT, "what to do",                                            \
-      lpo_cell_text(lpo_report_rung_advice(&r->words, r->rung)))
+    X(rung, advice, "Advice", TEXT, FACT, "what to do", lpo_report_rung_advice(&r->words, r->rung))
 
 #define STEP(X)                                                                                    \
     X(rung, alone_ns, "Alone", NS, FACT, "what it saves by itself",                                \

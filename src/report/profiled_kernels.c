@@ -66,32 +66,29 @@ static struct lpo_cell share_cell(struct lpo_measure m)
 
 /* In percent for machines, as a share for people. */
 #define USE(X, key, title, meaning, ...)                                                           \
-    X(launch, key##_percent, title, MEASURE("%"), FACT, meaning,                                   \
-      lpo_cell_measure(r->p->key##_percent))                                                       \
+    X(launch, key##_percent, title, MEASURE("%"), FACT, meaning, r->p->key##_percent)              \
     X(launch, key##_share, title, PERCENT, FACT, meaning, share_cell(r->p->key##_percent),         \
       __VA_ARGS__)
 
 #define LAUNCH(X)                                                                                  \
-    X(launch, number, "#", COUNT, KEY, "of the kernel that was asked for",                         \
-      lpo_cell_count(r->number))                                                                   \
+    X(launch, number, "#", COUNT, KEY, "of the kernel that was asked for", r->number)              \
     X(launch, class, "Class", TEXT, FACT, "what it is bound by",                                   \
-      lpo_cell_text(lpo_counters_bound_name(r->p->bound)))                                         \
+      lpo_counters_bound_name(r->p->bound))                                                        \
     X(launch, class_shown, "Class", TEXT, FACT, "and by which memory", class_cell(rows, r->p))     \
-    X(launch, duration_ns, "Time", NS, ADDS, "of the launch", lpo_cell_measure(r->p->duration_ns)) \
+    X(launch, duration_ns, "Time", NS, ADDS, "of the launch", r->p->duration_ns)                   \
     USE(X, compute, "SM", "of the peak")                                                           \
     USE(X, memory, "Memory", "of the peak")                                                        \
-    X(launch, memory_level, "Level", TEXT, FACT, "the busiest memory", lpo_cell_text(r->p->level)) \
+    X(launch, memory_level, "Level", TEXT, FACT, "the busiest memory", r->p->level)                \
     USE(X, tensor, "Tensor", "of the peak", .minor = 2)                                            \
     USE(X, l1, "L1", "of the peak", .minor = 2)                                                    \
     USE(X, l2, "L2", "of the peak", .minor = 2)                                                    \
     USE(X, dram, "DRAM", "of the peak", .minor = 2)                                                \
     X(launch, dram_bytes_per_second, "DRAM rate", MEASURE("B/s"), FACT, "of the launch",           \
-      lpo_cell_measure(r->p->dram_bytes_per_second), .minor = 3)                                   \
+      r->p->dram_bytes_per_second, .minor = 3)                                                     \
     USE(X, occupancy, "Occupancy", "achieved", .minor = 1)                                         \
-    X(launch, registers, "Regs", MEASURE(NULL), FACT, "of a thread",                               \
-      lpo_cell_measure(r->p->registers), .minor = 3)                                               \
-    X(launch, waves, "Waves", MEASURE(NULL), FACT, "of blocks on each SM",                         \
-      lpo_cell_measure(r->p->waves), .minor = 3)                                                   \
+    X(launch, registers, "Regs", MEASURE(NULL), FACT, "of a thread", r->p->registers, .minor = 3)  \
+    X(launch, waves, "Waves", MEASURE(NULL), FACT, "of blocks on each SM", r->p->waves,            \
+      .minor = 3)                                                                                  \
     X(launch, grid, "Grid", LIST, KEY, "blocks", dims_cell(rows, r->p, r->p->grid, "[%u,%u,%u]"))  \
     X(launch, block, "Block", LIST, KEY, "threads of a block",                                     \
       dims_cell(rows, r->p, r->p->block, "[%u,%u,%u]"))                                            \

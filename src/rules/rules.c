@@ -28,7 +28,8 @@ static struct embedded {
     {                                                                                              \
         .name = #table, .text = lpo_rules_##table, .len = &lpo_rules_##table##_len                 \
     }
-    FILE_OF(kernels), FILE_OF(operators), FILE_OF(steps), FILE_OF(clients), FILE_OF(metrics),
+    FILE_OF(kernels), FILE_OF(operators), FILE_OF(steps),    FILE_OF(clients),
+    FILE_OF(metrics), FILE_OF(families),  FILE_OF(settings),
 #undef FILE_OF
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* settings/schema.h - the keys of the shipped config: types, defaults, allowed values, meaning.
  *
- * One table (schema_rows.c) serves the check before a run, the getters of settings.h, the JSON
- * Schema for editors and the reference page. To add a key: a row there, a line in conf/. */
+ * One table (conf/rules/settings.yaml) serves the check before a run, the getters of settings.h,
+ * the JSON Schema for editors and the reference page. To add a key: a row there, a line in conf/.
+ */
 #pragma once
 
 #include <stdbool.h>

@@ -1,489 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every key of the shipped config: type, default, meaning. The order is that of the config.
- *
- * This is the only place in the code that holds a default. conf/ repeats the values so that a user
- * can read and copy them; tests/settings/test_defaults.c compares the two. */
+/* The rows of conf/rules/settings.yaml, read when one is first asked for. */
 #include "settings/schema.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* No default: a file of the chosen group (model, workload, a preset) states the value. In a config
- * without it, such as that of a report over foreign files, the value is unknown. */
-#define CHOSEN NULL
-/* A map has no default of its own, its keys have. */
-#define MAP NULL
+#include "hydra/compose.h"
+#include "rules/rules.h"
+#include "settings/settings.h"
+#include "util/arena.h"
 
-/* path, type, default, meaning */
-static const struct lpo_schema_row rows[] = {
-    { "", LPO_S_OPEN, MAP, "the config of a run" },
-
-    { "run", LPO_S_MAP, MAP, "settings of the whole run" },
-    { "run.mode", LPO_S_TEXT, "deep",
-      "deep: every enabled stage; light: only the cheap ones, one repeat", .values = "deep|light" },
-    { "run.device", LPO_S_TEXT, "cuda:0", "where the model runs: cuda:0, cpu" },
-    { "run.repeats", LPO_S_INT, "3", "measured repeats of each sample", .min = 1 },
-    { "run.warmup", LPO_S_INT, "1", "unmeasured repeats before them" },
-    { "run.dataset_subset_filelist", LPO_S_TEXT, "null", "a file with one sample path per line",
-      .nullable = true },
-    { "run.top_n_kernels", LPO_S_INT, "30",
-      "how many of the hottest kernels are looked at and listed", .min = 1 },
-    { "run.representative_max_new_tokens", LPO_S_INT, "null",
-      "tokens to generate under a profiler; null: infer.max_new_tokens", .min = 1,
-      .nullable = true },
-    { "run.fail_fast", LPO_S_BOOL, "false", "stop at the first failed stage" },
-    { "run.max_cv", LPO_S_REAL, "0.1",
-      "repeats that vary more (std / mean) mark the run unstable" },
-    { "run.grace", LPO_S_DURATION, "5s",
-      "time between SIGINT, SIGTERM and SIGKILL when a stage must end" },
-    { "run.max_output_bytes", LPO_S_INT, "1073741824",
-      "bytes of stdout, and of stderr, that are kept per program; 0: no limit" },
-    { "run.ranks", LPO_S_WORDS, "all",
-      "which ranks of a job are profiled: all, one per node, or numbers ([0, 7])", .number = true },
-    { "run.ranks_wait", LPO_S_DURATION, "10m",
-      "with one lpo in each task of a job: how long rank 0 waits for the others at the end" },
-    { "run.private_folder", LPO_S_BOOL, "false",
-      "only the owner may look into the run folder (mode 0700)" },
-
-    { "artifacts", LPO_S_MAP, MAP, "where results go" },
-    { "artifacts.root", LPO_S_TEXT, "tmp/profile-output", "run folders are made here" },
-    { "artifacts.runs_dir", LPO_S_TEXT, CHOSEN, "the folder of this run" },
-
-    { "model", LPO_S_OPEN, MAP, "the model of the workload" },
-    { "model.name", LPO_S_TEXT, CHOSEN, "for reports" },
-    { "model.path", LPO_S_TEXT, "null", "model folder or config.json", .nullable = true },
-    { "model.dtype", LPO_S_TEXT, CHOSEN,
-      "number format of the weights, where workload.hf.dtype is null: bf16, fp16, fp32",
-      .nullable = true },
-    { "model.config", LPO_S_OPEN, MAP, "what a config.json would hold, where there is no path" },
-    { "model.layers", LPO_S_INT, CHOSEN, "decoder layers", .min = 1, .nullable = true },
-    { "model.hidden", LPO_S_INT, CHOSEN, "width of the residual stream", .min = 1,
-      .nullable = true },
-    { "model.heads", LPO_S_INT, CHOSEN, "query heads", .min = 1, .nullable = true },
-    { "model.kv_heads", LPO_S_INT, CHOSEN, "key and value heads", .min = 1, .nullable = true },
-    { "model.ffn", LPO_S_INT, CHOSEN, "width of the MLP", .min = 1, .nullable = true },
-    { "model.vocab", LPO_S_INT, CHOSEN, "tokens of the vocabulary", .min = 1, .nullable = true },
-    { "model.seed", LPO_S_INT, CHOSEN, "seed of the random weights", .min = INT64_MIN,
-      .nullable = true },
-
-    { "infer", LPO_S_OPEN, MAP, "how the workload generates" },
-    { "infer.batch_size", LPO_S_INT, "1", "sequences at a time", .min = 1 },
-    { "infer.prompt_tokens", LPO_S_INT, CHOSEN, "tokens of a synthetic prompt", .min = 1 },
-    { "infer.max_new_tokens", LPO_S_INT, CHOSEN, "tokens to generate for each sample", .min = 1 },
-    { "infer.temperature", LPO_S_REAL, "0", "0: greedy" },
-    { "infer.do_sample", LPO_S_TEXT, "auto",
-      "false: greedy, whatever the temperature; true: sampled, at 1 where that is 0",
-      .values = "auto|true|false" },
-    { "infer.no_repeat_ngram_size", LPO_S_INT, "0",
-      "workload=hf: so many tokens in a row are not generated twice; 0: any may be" },
-    { "infer.top_k", LPO_S_INT, "0", "0: all tokens" },
-    { "infer.seed", LPO_S_INT, "0", "seed of sampling", .min = INT64_MIN },
-    { "infer.image_size", LPO_S_INT, "null", "edge of synthetic images in pixels", .min = 1,
-      .nullable = true },
-    { "infer.crop_mode", LPO_S_BOOL, "false",
-      "DeepSeek-OCR: a larger page also in 2 to 9 squares of crop_size" },
-    { "infer.crop_size", LPO_S_INT, "640", "pixels a side of such a square", .min = 64 },
-    { "infer.prompt", LPO_S_TEXT, "Describe the image.", "text that goes with each image",
-      .nullable = true },
-    { "infer.dtype", LPO_S_TEXT, "null",
-      "number format of the matrix products in a program of your own: bf16, fp16, fp8",
-      .nullable = true },
-    { "infer.stop_at_eos", LPO_S_BOOL, "false", "end a sequence at its end token" },
-
-    { "dataset", LPO_S_OPEN, MAP, "what the workload reads" },
-    { "dataset.name", LPO_S_TEXT, CHOSEN, "for reports" },
-    { "dataset.root", LPO_S_TEXT, "null", "folder of samples", .nullable = true },
-    { "dataset.subset_filelist", LPO_S_TEXT, "null",
-      "a file with one sample path per line, relative to root", .nullable = true },
-    { "dataset.annotations", LPO_S_TEXT, "null",
-      "a JSON list of pages under root, as OmniDocBench has", .nullable = true },
-    { "dataset.fallback_patterns", LPO_S_PATTERNS, "", "globs under root when there is no list",
-      .nullable = true },
-    { "dataset.sampling", LPO_S_MAP, MAP, "which samples, in which order" },
-    { "dataset.sampling.num_epochs", LPO_S_INT, "1", "times through the samples", .min = 1 },
-    { "dataset.sampling.num_samples_per_epoch", LPO_S_INT, "1", "samples of each epoch; null: all",
-      .min = 1, .nullable = true },
-    { "dataset.sampling.randomize", LPO_S_BOOL, "false", "shuffle before choosing" },
-    { "dataset.sampling.seed", LPO_S_INT, "0", "seed of the shuffle", .min = INT64_MIN,
-      .nullable = true },
-
-    { "workload", LPO_S_MAP, MAP, "what runs" },
-    { "workload.kind", LPO_S_TEXT, CHOSEN, "which builder makes the command line",
-      .values = "toy|hf|command|server" },
-    { "workload.program", LPO_S_TEXT, "null", "null: the one shipped with lpo", .nullable = true },
-    { "workload.python", LPO_S_TEXT, "python3", "interpreter with torch and transformers" },
-    { "workload.argv", LPO_S_TEXTS, "", "the program and its words" },
-    { "workload.cwd", LPO_S_TEXT, "null", "working folder; null: where lpo was called",
-      .nullable = true },
-    { "workload.env", LPO_S_OPEN, MAP, "variables for the program" },
-    { "workload.toy", LPO_S_MAP, MAP, "the built-in model's own settings" },
-    { "workload.toy.threads", LPO_S_INT, "1", "worker threads", .min = 1 },
-    { "workload.toy.cuda", LPO_S_TEXT, "auto", "use the CUDA build", .values = "auto|true|false" },
-    { "workload.toy.graph", LPO_S_BOOL, "false", "CUDA build: decode from a CUDA graph" },
-    { "workload.toy.extra_args", LPO_S_ARGS, "", "more words for the program" },
-    { "workload.server", LPO_S_MAP, MAP, "a server and the clients that put it under load" },
-    { "workload.server.host", LPO_S_TEXT, "127.0.0.1", "where it listens; @host@ in any word" },
-    { "workload.server.port", LPO_S_INT, "0",
-      "and its port; 0: a free one for each stage; @port@ in any word" },
-    { "workload.server.ready", LPO_S_MAP, MAP, "how to know that it is ready: all that is set" },
-    { "workload.server.ready.url", LPO_S_TEXT, "@url@/health", "a GET that is answered with 2xx",
-      .nullable = true },
-    { "workload.server.ready.log", LPO_S_TEXT, "null",
-      "a line of its output: a glob over the whole line, or regex:…", .nullable = true },
-    { "workload.server.ready.timeout", LPO_S_DURATION, "10m", "after so long it has failed" },
-    { "workload.server.warmup", LPO_S_MAP, MAP, "before anything is recorded" },
-    { "workload.server.warmup.argv", LPO_S_TEXTS, "", "a client for the warm-up; []: none" },
-    { "workload.server.warmup.timeout", LPO_S_DURATION, "10m", "after so long it has failed" },
-    { "workload.server.load", LPO_S_MAP, MAP, "the requests that are measured" },
-    { "workload.server.load.argv", LPO_S_TEXTS, "", "the client that sends them" },
-    { "workload.server.load.result", LPO_S_TEXT, "client.json",
-      "the JSON that it leaves in @out@; may be a glob" },
-    { "workload.server.load.timeout", LPO_S_DURATION, "30m", "after so long it has failed" },
-    { "workload.server.window", LPO_S_MAP, MAP, "what lpo's own collector records" },
-    { "workload.server.window.over", LPO_S_TEXT, "load",
-      "load: while the client runs; all: from the server's start", .values = "load|all" },
-    { "workload.server.window.after", LPO_S_DURATION, "null", "not before the load has run so long",
-      .nullable = true },
-    { "workload.server.window.for", LPO_S_DURATION, "null", "and then so long; null: to its end",
-      .nullable = true },
-    { "workload.server.window.begin_url", LPO_S_TEXT, "null",
-      "POST when it begins: a profiler of the server's own", .nullable = true },
-    { "workload.server.window.end_url", LPO_S_TEXT, "null", "POST when it ends", .nullable = true },
-    { "workload.server.stop", LPO_S_MAP, MAP, "how it is ended" },
-    { "workload.server.stop.signal", LPO_S_TEXT, "INT", "the first signal", .values = "INT|TERM" },
-    { "workload.server.stop.grace", LPO_S_DURATION, "30s",
-      "time between that signal, SIGTERM and SIGKILL" },
-    { "workload.hf", LPO_S_MAP, MAP, "the Hugging Face program's own settings" },
-    { "workload.hf.ranges", LPO_S_TEXT, "layers", "how fine the NVTX ranges are",
-      .values = "none|stages|layers|modules" },
-    { "workload.hf.dtype", LPO_S_TEXT, "null",
-      "number format of the weights; null: model.dtype, else bfloat16",
-      .values = "float32|float16|bfloat16", .nullable = true },
-    { "workload.hf.attn", LPO_S_TEXT, "null",
-      "attention implementation; null: the library's choice", .nullable = true },
-    { "workload.hf.flash_attention", LPO_S_TEXT, "auto",
-      "where attn is null: true takes FlashAttention if it is installed, false plain attention",
-      .values = "auto|true|false" },
-    { "workload.hf.compile", LPO_S_BOOL, "false", "torch.compile" },
-    { "workload.hf.cuda_graph", LPO_S_BOOL, "false", "decode from a CUDA graph" },
-    { "workload.hf.random_weights", LPO_S_TEXT, "auto", "auto: when the folder has no weights",
-      .values = "auto|true|false" },
-    { "workload.hf.trust_remote_code", LPO_S_BOOL, "false",
-      "run the Python code of a model folder" },
-    { "workload.hf.record_function", LPO_S_TEXT, "auto",
-      "ranges for torch.profiler too; auto: when it is injected", .values = "auto|true|false" },
-    { "workload.hf.extra_args", LPO_S_ARGS, "", "more words for the program" },
-
-    { "pipeline", LPO_S_MAP, MAP, "the stages of a run" },
-
-    { "pipeline.static_analysis", LPO_S_MAP, MAP, "what the model must compute and move" },
-    { "pipeline.static_analysis.enable", LPO_S_BOOL, "true", "run this stage" },
-    { "pipeline.static_analysis.timeout", LPO_S_DURATION, "null", "null: no limit",
-      .nullable = true },
-    { "pipeline.static_analysis.write_reports", LPO_S_BOOL, "true", "static_compute.{json,md}" },
-    { "pipeline.static_analysis.use_analytic_fallback", LPO_S_BOOL, "true",
-      "analyse an unknown family as a generic decoder" },
-    { "pipeline.static_analysis.use_synthetic_inputs", LPO_S_BOOL, "true",
-      "the shapes of the run's settings instead of real samples" },
-    { "pipeline.static_analysis.hardware", LPO_S_TEXT, "auto",
-      "an entry of conf/hardware, or auto" },
-    { "pipeline.static_analysis.counting", LPO_S_TEXT, "model",
-      "model: what is needed; framework: what a framework counts", .values = "model|framework" },
-
-    { "pipeline.direct_inference", LPO_S_MAP, MAP, "the workload, unprofiled" },
-    { "pipeline.direct_inference.enable", LPO_S_BOOL, "true", "run this stage" },
-    { "pipeline.direct_inference.timeout", LPO_S_DURATION, "null", "null: no limit",
-      .nullable = true },
-    { "pipeline.direct_inference.predictions", LPO_S_BOOL, "true", "write predictions.jsonl" },
-
-    { "pipeline.native", LPO_S_MAP, MAP, "lpo's own collector" },
-    { "pipeline.native.description", LPO_S_TEXT, CHOSEN, "what the preset is for",
-      .nullable = true },
-    { "pipeline.native.enable", LPO_S_BOOL, "true", "run this stage" },
-    { "pipeline.native.timeout", LPO_S_DURATION, "null", "null: no limit", .nullable = true },
-    { "pipeline.native.library", LPO_S_TEXT, "null", "null: the one beside lpo", .nullable = true },
-    { "pipeline.native.gpu", LPO_S_BOOL, "true", "record kernels through CUPTI" },
-    { "pipeline.native.graphs", LPO_S_TEXT, "whole",
-      "CUDA graphs: launches timed and kernels listed, or every kernel timed",
-      .values = "whole|nodes" },
-    { "pipeline.native.modules", LPO_S_BOOL, "false",
-      "PyTorch: a range for each call of an nn.Module, in every profiled stage" },
-    { "pipeline.native.modules_depth", LPO_S_INT, "4", "calls inside each other; 0: no limit" },
-    { "pipeline.native.buffer_kb", LPO_S_INT, "64", "per-thread buffer", .min = 1 },
-    { "pipeline.native.flush_ms", LPO_S_INT, "100",
-      "the most time whose events are lost when the program is killed", .min = 1 },
-    { "pipeline.native.capture", LPO_S_MAP, MAP, "when to record; nothing set: the whole run" },
-    { "pipeline.native.capture.range", LPO_S_TEXT, "null",
-      "only calls of this NVTX range; * and ? are wildcards", .nullable = true },
-    { "pipeline.native.capture.calls", LPO_S_TEXT, "null", "which of them: 3, 3-10 or 3-",
-      .nullable = true, .number = true },
-    { "pipeline.native.capture.every", LPO_S_INT, "1", "every so many of them one", .from = 1,
-      .to = 1e15 },
-    { "pipeline.native.capture.in_a_row", LPO_S_INT, "1",
-      "and not one but so many one after the other", .from = 1, .to = 1e15 },
-    { "pipeline.native.capture.count", LPO_S_BOOL, "false",
-      "count the kernels launched in the others" },
-    { "pipeline.native.capture.after", LPO_S_DURATION, "null", "not before this time has passed",
-      .nullable = true },
-    { "pipeline.native.capture.for", LPO_S_DURATION, "null", "and then so long; null: to the end",
-      .min = 1, .nullable = true },
-    { "pipeline.native.capture.ring", LPO_S_DURATION, "null",
-      "keep the last so long in memory, written when asked, slow or crashed", .min = 1,
-      .nullable = true },
-    { "pipeline.native.capture.ring_mb", LPO_S_INT, "256", "and at most so much of it", .from = 1,
-      .to = 65536 },
-    { "pipeline.native.capture.slow", LPO_S_DURATION, "null",
-      "write it when a call of the range takes longer", .min = 1, .nullable = true },
-    { "pipeline.native.capture.signal", LPO_S_TEXT, "null", "this signal begins and ends it",
-      .values = "USR1|USR2|HUP", .nullable = true },
-    { "pipeline.native.capture.control", LPO_S_BOOL, "false", "listen to lpo ctl" },
-    { "pipeline.native.capture.wait", LPO_S_BOOL, "false",
-      "not before the signal or lpo ctl start" },
-    { "pipeline.native.capture.attach", LPO_S_TEXT, "start",
-      "CUPTI is there from the program's start, from the first window, or inside windows alone",
-      .values = "start|window|inside" },
-
-    { "pipeline.torch_profiler", LPO_S_MAP, MAP, "PyTorch's own profiler" },
-    { "pipeline.torch_profiler.description", LPO_S_TEXT, CHOSEN, "what the preset is for",
-      .nullable = true },
-    { "pipeline.torch_profiler.enable", LPO_S_BOOL, "true", "run this stage" },
-    { "pipeline.torch_profiler.timeout", LPO_S_DURATION, "null", "null: no limit",
-      .nullable = true },
-    { "pipeline.torch_profiler.activities", LPO_S_WORDS, "cpu,cuda", "what to record",
-      .values = "cpu|cuda|xpu" },
-    { "pipeline.torch_profiler.record_shapes", LPO_S_BOOL, "true", "input shapes of operators" },
-    { "pipeline.torch_profiler.profile_memory", LPO_S_BOOL, "false", "allocations" },
-    { "pipeline.torch_profiler.group_by_input_shape", LPO_S_BOOL, "false",
-      "the table of operators by input shapes too: records them" },
-    { "pipeline.torch_profiler.warmup_rounds", LPO_S_INT, "null",
-      "unmeasured repeats before the measured ones; null: run.warmup", .nullable = true },
-    { "pipeline.torch_profiler.predictions", LPO_S_BOOL, "false", "write predictions.jsonl" },
-    { "pipeline.torch_profiler.with_stack", LPO_S_BOOL, "false", "Python stacks" },
-    { "pipeline.torch_profiler.nvtx", LPO_S_BOOL, "true", "NVTX ranges as annotations" },
-    { "pipeline.torch_profiler.step", LPO_S_TEXT, "module", "what ends a step of the schedule",
-      .values = "module|optimizer|range" },
-    { "pipeline.torch_profiler.schedule", LPO_S_MAP, MAP, "which steps" },
-    { "pipeline.torch_profiler.schedule.wait", LPO_S_INT, "0", "steps to skip" },
-    { "pipeline.torch_profiler.schedule.warmup", LPO_S_INT, "0", "steps to warm up" },
-    { "pipeline.torch_profiler.schedule.active", LPO_S_INT, "0",
-      "steps to record; 0: the whole program" },
-
-    { "pipeline.nsys", LPO_S_MAP, MAP, "Nsight Systems" },
-    { "pipeline.nsys.description", LPO_S_TEXT, CHOSEN, "what the preset is for", .nullable = true },
-    { "pipeline.nsys.enable", LPO_S_BOOL, "false", "run this stage" },
-    { "pipeline.nsys.timeout", LPO_S_DURATION, "null", "null: no limit", .nullable = true },
-    { "pipeline.nsys.program", LPO_S_TEXT, "nsys", "the tool, by name or path" },
-    { "pipeline.nsys.trace", LPO_S_WORDS, "cuda,nvtx", "--trace", .nullable = true },
-    { "pipeline.nsys.sample", LPO_S_TEXT, "none", "--sample",
-      .values = "none|process-tree|system-wide|cpu", .nullable = true },
-    { "pipeline.nsys.cpuctxsw", LPO_S_TEXT, "none", "--cpuctxsw",
-      .values = "none|process-tree|system-wide", .nullable = true },
-    { "pipeline.nsys.gating_nvtx", LPO_S_BOOL, "true",
-      "only the range of nvtx_capture; false: the whole program" },
-    { "pipeline.nsys.capture_range", LPO_S_TEXT, "nvtx",
-      "--capture-range; null: nvtx when nvtx_capture is given",
-      .values = "none|nvtx|cudaProfilerApi|hotkey", .nullable = true },
-    { "pipeline.nsys.nvtx_capture", LPO_S_TEXT, "prefill",
-      "--nvtx-capture: Range, Range@Domain or Range@*; required with nvtx", .nullable = true },
-    { "pipeline.nsys.capture_range_end", LPO_S_TEXT, "stop",
-      "--capture-range-end; null or empty: not passed",
-      .values = "|none|stop|stop-shutdown|repeat|repeat:*|repeat-shutdown:*|repeat[:*",
-      .nullable = true },
-    { "pipeline.nsys.capture", LPO_S_MAP, MAP, "when to record, as pipeline.native.capture" },
-    { "pipeline.nsys.capture.range", LPO_S_TEXT, "null",
-      "in place of nvtx_capture: this NVTX range, in any domain", .nullable = true },
-    { "pipeline.nsys.capture.calls", LPO_S_TEXT, "null",
-      "3 or 3-10: a report for each; null: all of them", .nullable = true, .number = true },
-    { "pipeline.nsys.capture.every", LPO_S_INT, "1",
-      "every so many of them one; the reports of the others are removed", .min = 1 },
-    { "pipeline.nsys.capture.after", LPO_S_DURATION, "null", "whole seconds", .nullable = true },
-    { "pipeline.nsys.capture.for", LPO_S_DURATION, "null", "whole seconds", .min = 1,
-      .nullable = true },
-    { "pipeline.nsys.capture.signal", LPO_S_TEXT, "null",
-      "this signal begins and ends it, sent to the process that lpo ctl DIR status names",
-      .values = "USR1|USR2|HUP", .nullable = true },
-    { "pipeline.nsys.capture.control", LPO_S_BOOL, "false", "listen to lpo ctl" },
-    { "pipeline.nsys.capture.wait", LPO_S_BOOL, "false", "not before the signal or lpo ctl start" },
-    { "pipeline.nsys.capture.count", LPO_S_BOOL, "false", "only false: nsys cannot count calls" },
-    { "pipeline.nsys.capture.ring", LPO_S_DURATION, "null", "only null: nsys keeps no ring",
-      .nullable = true },
-    { "pipeline.nsys.capture.slow", LPO_S_DURATION, "null", "only null: nsys keeps no ring",
-      .nullable = true },
-    { "pipeline.nsys.nvtx_domain_include", LPO_S_WORDS, "", "--nvtx-domain-include",
-      .nullable = true },
-    { "pipeline.nsys.nvtx_domain_exclude", LPO_S_WORDS, "", "--nvtx-domain-exclude",
-      .nullable = true },
-    { "pipeline.nsys.cuda_graph_trace", LPO_S_TEXT, "node", "--cuda-graph-trace",
-      .values = "graph|node|graph:*|node:*", .nullable = true },
-    { "pipeline.nsys.export_sqlite", LPO_S_BOOL, "true", "run.sqlite, which the reports read" },
-    { "pipeline.nsys.stats", LPO_S_WORDS, "cuda_gpu_kern_sum,cuda_api_sum,nvtx_sum",
-      "reports kept as summary_*.csv", .nullable = true },
-    { "pipeline.nsys.extra_args", LPO_S_ARGS, "", "more words for nsys profile" },
-
-    { "pipeline.ncu", LPO_S_MAP, MAP, "Nsight Compute" },
-    { "pipeline.ncu.description", LPO_S_TEXT, CHOSEN, "what the preset is for", .nullable = true },
-    { "pipeline.ncu.enable", LPO_S_BOOL, "false", "run this stage" },
-    { "pipeline.ncu.timeout", LPO_S_DURATION, "null", "null: no limit", .nullable = true },
-    { "pipeline.ncu.program", LPO_S_TEXT, "ncu", "the tool, by name or path" },
-    { "pipeline.ncu.gating_nvtx", LPO_S_BOOL, "true",
-      "only kernels inside the ranges of ncu_cli.nvtx.include" },
-    { "pipeline.ncu.seed_from_nsys", LPO_S_BOOL, "true",
-      "only the run.top_n_kernels hottest kernels that native or nsys saw inside ncu's ranges; "
-      "not in region mode" },
-    { "pipeline.ncu.top_kernels", LPO_S_BOOL, "false", "the same in every mode" },
-    { "pipeline.ncu.capture", LPO_S_MAP, MAP, "when to record, as pipeline.native.capture" },
-    { "pipeline.ncu.capture.range", LPO_S_TEXT, "null",
-      "in place of ncu_cli.nvtx.include: this NVTX range", .nullable = true },
-    { "pipeline.ncu.capture.calls", LPO_S_TEXT, "null",
-      "which of them: 3, 3-10 or 3-; null: all of them", .nullable = true, .number = true },
-    { "pipeline.ncu.capture.every", LPO_S_INT, "1", "every so many of calls that have an end",
-      .min = 1 },
-    { "pipeline.ncu.capture.after", LPO_S_DURATION, "null", "only null: ncu knows no time",
-      .nullable = true },
-    { "pipeline.ncu.capture.for", LPO_S_DURATION, "null", "only null: ncu knows no time",
-      .nullable = true },
-    { "pipeline.ncu.capture.signal", LPO_S_TEXT, "null", "only null: ncu cannot be switched",
-      .values = "USR1|USR2|HUP", .nullable = true },
-    { "pipeline.ncu.capture.control", LPO_S_BOOL, "false", "only false: ncu cannot be switched" },
-    { "pipeline.ncu.capture.wait", LPO_S_BOOL, "false", "only false: ncu cannot be switched" },
-    { "pipeline.ncu.capture.count", LPO_S_BOOL, "false", "only false: ncu cannot count calls" },
-    { "pipeline.ncu.capture.ring", LPO_S_DURATION, "null", "only null: ncu keeps no ring",
-      .nullable = true },
-    { "pipeline.ncu.capture.slow", LPO_S_DURATION, "null", "only null: ncu keeps no ring",
-      .nullable = true },
-    { "pipeline.ncu.ncu_cli", LPO_S_MAP, MAP, "ncu's flags, one to one" },
-    { "pipeline.ncu.ncu_cli.target_processes", LPO_S_TEXT, "all", "--target-processes",
-      .values = "all|application-only", .nullable = true },
-    { "pipeline.ncu.ncu_cli.replay_mode", LPO_S_TEXT, "kernel", "--replay-mode",
-      .values = "kernel|application|range|app-range", .nullable = true },
-    { "pipeline.ncu.ncu_cli.nvtx", LPO_S_MAP, MAP, "which ranges" },
-    { "pipeline.ncu.ncu_cli.nvtx.include", LPO_S_PATTERNS, "decode*",
-      "region patterns: --nvtx --nvtx-include", .nullable = true },
-    { "pipeline.ncu.ncu_cli.nvtx.exclude", LPO_S_PATTERNS, "null",
-      "region patterns to leave out: --nvtx-exclude", .nullable = true },
-    { "pipeline.ncu.ncu_cli.set", LPO_S_TEXT, "roofline", "--set", .nullable = true },
-    { "pipeline.ncu.ncu_cli.metrics", LPO_S_WORDS, CHOSEN, "--metrics; null: not passed",
-      .nullable = true },
-    { "pipeline.ncu.ncu_cli.sections", LPO_S_WORDS, CHOSEN, "--section for each",
-      .nullable = true },
-    { "pipeline.ncu.ncu_cli.kernel_name", LPO_S_TEXT, "null", "--kernel-name: a name or regex:…",
-      .nullable = true },
-    { "pipeline.ncu.ncu_cli.kernel_name_base", LPO_S_TEXT, "null", "--kernel-name-base",
-      .values = "function|demangled|mangled", .nullable = true },
-    { "pipeline.ncu.ncu_cli.launch_skip", LPO_S_INT, "null", "--launch-skip", .nullable = true },
-    { "pipeline.ncu.ncu_cli.launch_count", LPO_S_INT, "null", "--launch-count", .min = 1,
-      .nullable = true },
-    { "pipeline.ncu.ncu_cli.clock_control", LPO_S_TEXT, "none", "--clock-control",
-      .values = "base|boost|force-boost|none|reset", .nullable = true },
-    { "pipeline.ncu.ncu_cli.cache_control", LPO_S_TEXT, "null", "--cache-control",
-      .values = "all|none", .nullable = true },
-    { "pipeline.ncu.ncu_cli.graph_profiling", LPO_S_TEXT, "null", "--graph-profiling",
-      .values = "node|graph", .nullable = true },
-    { "pipeline.ncu.ncu_cli.export", LPO_S_MAP, MAP, "what is kept as text" },
-    { "pipeline.ncu.ncu_cli.export.csv", LPO_S_BOOL, "true", "raw.csv and sections_report.txt" },
-    { "pipeline.ncu.ncu_cli.force_overwrite", LPO_S_BOOL, "true", "--force-overwrite" },
-    { "pipeline.ncu.ncu_cli.extra_args", LPO_S_ARGS, "", "more words for ncu" },
-    { "pipeline.ncu.regions", LPO_S_MAP, MAP, "captured and reported region by region" },
-    { "pipeline.ncu.regions.enable", LPO_S_BOOL, "false", "region mode" },
-    { "pipeline.ncu.regions.capture", LPO_S_TEXT, "shared",
-      "one capture for all regions, or one for each", .values = "shared|separate" },
-    { "pipeline.ncu.regions.include", LPO_S_PATTERNS, "",
-      "region patterns; none: every region seen", .nullable = true },
-    { "pipeline.ncu.regions.exclude", LPO_S_PATTERNS, "", "exclude wins", .nullable = true },
-    { "pipeline.ncu.regions.kernels", LPO_S_MAP, MAP, "kernels inside the regions" },
-    { "pipeline.ncu.regions.kernels.include", LPO_S_PATTERNS, "", "kernel patterns; none: all",
-      .nullable = true },
-    { "pipeline.ncu.regions.kernels.exclude", LPO_S_PATTERNS, "", "exclude wins",
-      .nullable = true },
-    { "pipeline.ncu.regions.aggregate", LPO_S_BOOL, "true",
-      "a section over all processes and devices" },
-    { "pipeline.ncu.sampling", LPO_S_MAP, MAP, "which launches are measured" },
-    { "pipeline.ncu.sampling.mode", LPO_S_TEXT, "auto", "auto: representative in region mode",
-      .values = "auto|representative|all" },
-    { "pipeline.ncu.sampling.per_config", LPO_S_INT, "4",
-      "launches measured of each distinct (kernel, grid, block)", .min = 1 },
-    { "pipeline.ncu.sampling.max_new_tokens", LPO_S_INT, "4",
-      "tokens that representatives are taken from; null: as many as the other stages generate",
-      .min = 1, .nullable = true },
-
-    { "pipeline.counters", LPO_S_MAP, MAP, "hardware counters, sampled beside a stage" },
-    { "pipeline.counters.description", LPO_S_TEXT, CHOSEN, "what the preset is for",
-      .nullable = true },
-    { "pipeline.counters.enable", LPO_S_TEXT, "auto",
-      "run this stage; auto: where counters can be had", .values = "auto|true|false" },
-    { "pipeline.counters.with", LPO_S_WORDS, "native", "the stages that it goes along with",
-      .values = "native|torch_profiler|direct_inference" },
-    { "pipeline.counters.where", LPO_S_TEXT, "beside",
-      "where the sampler runs: in a process of its own, or as a thread of the program, which the "
-      "collector of stage native starts",
-      .values = "beside|inside" },
-    { "pipeline.counters.interval", LPO_S_DURATION, "null",
-      "time between two samples; null: the shortest that the sampler can keep up with",
-      .nullable = true },
-    { "pipeline.counters.core", LPO_S_REAL, "1",
-      "the share of one core that the sampler may take; it lengthens the interval for that. 1: no "
-      "limit",
-      .from = 0.01, .to = 1 },
-    { "pipeline.counters.metrics", LPO_S_WORDS, "", "CUPTI's names; none: the usual ones" },
-    { "pipeline.counters.max_mb", LPO_S_INT, "1024", "size limit of each file; sampling ends there",
-      .min = 1 },
-
-    { "pipeline.nvml", LPO_S_MAP, MAP, "power and clocks beside the stages" },
-    { "pipeline.nvml.description", LPO_S_TEXT, CHOSEN, "what the preset is for", .nullable = true },
-    { "pipeline.nvml.enable", LPO_S_BOOL, "false", "run this stage" },
-    { "pipeline.nvml.interval_ms", LPO_S_INT, "50", "time between two samples", .min = 1 },
-
-    { "diff", LPO_S_MAP, MAP, "what lpo diff allows" },
-    { "diff.budgets", LPO_S_OPEN, MAP, "what may grow by how much: docs/diff.md" },
-
-    { "report", LPO_S_MAP, MAP, "what the reports contain" },
-    { "report.formats", LPO_S_WORDS, "md,json,html", "writers of the main report",
-      .values = "md|json|html|csv|perfetto|text" },
-    { "report.md", LPO_S_TEXT, "short", "report.md alone, or with pages in details/",
-      .values = "short|long" },
-    { "report.aggregate", LPO_S_BOOL, "true", "a scope over all processes and devices" },
-    { "report.fold", LPO_S_TEXT, "auto", "layer0…layer31 as layer*",
-      .values = "auto|always|never" },
-    { "report.top", LPO_S_INT, "null", "rows of the kernel tables; null: run.top_n_kernels",
-      .min = 1, .nullable = true },
-    { "report.classes", LPO_S_TEXTS, "",
-      "own rules for classes of kernels, CLASS=PATTERN; they come before lpo's" },
-    { "report.operators", LPO_S_TEXTS, "",
-      "what own operators compute, KNOWN=PATTERN, as in aten::linear=my::gemm*" },
-    { "report.full_names", LPO_S_BOOL, "false",
-      "whole names of kernels in tables, not short ones" },
-    { "report.private", LPO_S_BOOL, "false",
-      "keep host and user names and environment in reports" },
-    { "report.regions", LPO_S_MAP, MAP, "which regions" },
-    { "report.regions.include", LPO_S_PATTERNS, "", "patterns; none means all", .nullable = true },
-    { "report.regions.exclude", LPO_S_PATTERNS, "", "exclude wins", .nullable = true },
-    { "report.regions.adopt", LPO_S_TEXT, "auto",
-      "kernels of threads without ranges, shown with the one thread that was in a region",
-      .values = "auto|off" },
-    { "report.regions.modules", LPO_S_TEXT, "auto",
-      "time by module, where a trace has Python stacks", .values = "auto|off" },
-    { "report.regions.backward", LPO_S_TEXT, "auto",
-      "kernels of the backward pass, by the region of their forward", .values = "auto|off" },
-    { "report.kernels", LPO_S_MAP, MAP, "which kernels" },
-    { "report.kernels.include", LPO_S_PATTERNS, "", "patterns; none means all", .nullable = true },
-    { "report.kernels.exclude", LPO_S_PATTERNS, "", "exclude wins", .nullable = true },
-    { "report.mapping", LPO_S_OPEN, MAP, "region path to model part" },
-    { "report.needs", LPO_S_OPEN, MAP,
-      "region path to what one call needs: {flops: N, bytes: N, dtype: bf16}", .nullable = true },
+/* What a row says first: its type. */
+static const char *const types[] = {
+    [LPO_S_BOOL] = "bool",         [LPO_S_INT] = "int",           [LPO_S_REAL] = "real",
+    [LPO_S_TEXT] = "text",         [LPO_S_DURATION] = "duration", [LPO_S_WORDS] = "words",
+    [LPO_S_PATTERNS] = "patterns", [LPO_S_ARGS] = "args",         [LPO_S_TEXTS] = "texts",
+    [LPO_S_MAP] = "map",           [LPO_S_OPEN] = "open",
 };
 
-enum { ROWS = sizeof rows / sizeof *rows };
+static struct {
+    struct lpo_arena *arena; /* never freed: data of the program */
+    struct lpo_schema_row *at;
+    size_t len;
+} rows;
+
+/* A type that nothing has is a bug: a test reads them all. */
+static enum lpo_schema_type type_of(const char *word)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i], word) == 0)
+            return (enum lpo_schema_type)i;
+    abort();
+}
+
+static void read_row(const char *path, const struct lpo_node *said, struct lpo_schema_row *row)
+{
+    const struct lpo_node *value = said->pairs[0].value, *least = lpo_node_get(said, "min");
+    enum lpo_schema_type type = type_of(said->pairs[0].key->text);
+    bool is_map = type == LPO_S_MAP || type == LPO_S_OPEN, is_null = value->kind == LPO_NODE_NULL;
+
+    *row = (struct lpo_schema_row){
+        .path = path,
+        .type = type,
+        .doc = is_map ? value->text : lpo_node_text_at(said, "doc"),
+        .values = lpo_node_text_at(said, "values"),
+        .min = least && least->kind == LPO_NODE_INT ? least->integer
+               : least                              ? INT64_MIN
+                                                    : 0,
+        .from = lpo_node_real_at(said, "from"),
+        .to = lpo_node_real_at(said, "to"),
+        .nullable = is_null || lpo_node_get(said, "nullable"),
+        .number = lpo_node_get(said, "number"),
+    };
+    if (!is_map && !lpo_node_is_missing(value))
+        row->fallback = is_null ? "null" : lpo_settings_node_word(rows.arena, value);
+}
+
+static void read_rows(void)
+{
+    const struct lpo_node *all = lpo_node_get(lpo_rules("settings"), "settings");
+
+    rows.arena = lpo_arena_create();
+    rows.at = lpo_arena_array(rows.arena, all->npairs, sizeof *rows.at);
+    for (; rows.len < all->npairs; rows.len++)
+        read_row(all->pairs[rows.len].key->text, all->pairs[rows.len].value, &rows.at[rows.len]);
+}
 
 const struct lpo_schema_row *lpo_settings_schema_rows(size_t *count)
 {
-    *count = ROWS;
-    return rows;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, read_rows);
+    *count = rows.len;
+    return rows.at;
 }
 
 const struct lpo_schema_row *lpo_settings_schema_find(const char *path)
 {
-    for (int i = 0; i < ROWS; i++)
-        if (strcmp(rows[i].path, path) == 0)
-            return &rows[i];
+    size_t count;
+    const struct lpo_schema_row *row = lpo_settings_schema_rows(&count);
+
+    for (size_t i = 0; i < count; i++, row++)
+        if (strcmp(row->path, path) == 0)
+            return row;
     return NULL;
 }
 
@@ -492,7 +92,7 @@ const struct lpo_schema_row *lpo_settings_schema_member(const struct lpo_schema_
 {
     size_t len = strlen(row->path), skip = len + (len > 0);
 
-    for (const struct lpo_schema_row *r = row + 1; r < rows + ROWS; r++) {
+    for (const struct lpo_schema_row *r = row + 1; r < rows.at + rows.len; r++) {
         if (strncmp(r->path, row->path, len) != 0 || (len && r->path[len] != '.'))
             break;
         if (strcmp(r->path + skip, key) == 0)

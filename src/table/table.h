@@ -7,10 +7,10 @@
  *
  *     typedef struct lpo_operator operator_row;
  *     #define OPERATOR(X) \
- *         X(operator, calls, "Calls", COUNT, ADDS, "with these shapes", lpo_cell_count(r->calls)) \
- *         X(operator, gpu_ns, "GPU time", NS, ADDS, "of all of them", lpo_cell_whole(r->ns), .minor
- * = 2) LPO_TABLE(operator, OPERATOR) const struct lpo_table_kind k = LPO_TABLE_KIND(operator,
- * "operators", "What was called");
+ *         X(operator, calls, "Calls", COUNT, ADDS, "with these shapes", r->calls) \
+ *         X(operator, gpu_ns, "GPU time", NS, ADDS, "of all of them", r->ns, .minor = 2)
+ *     LPO_TABLE(operator, OPERATOR)
+ *     const struct lpo_table_kind k = LPO_TABLE_KIND(operator, "operators", "What was called");
  */
 #pragma once
 
@@ -97,9 +97,10 @@ const char *lpo_table_sql_type(enum lpo_cell_type type);
  *     X(t, key, title, type, role, meaning, value, …)
  *
  * with the table's word, an enum lpo_cell_type and an enum lpo_column_role without their prefixes
- * (MEASURE("B/s") with its unit), the value of row `i` of `rows` as a struct lpo_cell, and further
- * members of struct lpo_column. In the value `r` is the row: an element of the array at `at` of
- * type <t>_row, or what the function <t>_of(rows, i) returns in tables made by LPO_TABLE_OF. */
+ * (MEASURE("B/s") with its unit), the value of row `i` of `rows` (a number, a text, a measure, or a
+ * struct lpo_cell where it may be unknown), and further members of struct lpo_column. In the value
+ * `r` is the row: an element of the array at `at` of type <t>_row, or what the function
+ * <t>_of(rows, i) returns in tables made by LPO_TABLE_OF. */
 #define LPO_TABLE(t, list)                                                                         \
     LPO_TABLE_ROWS(t)                                                                              \
     LPO_TABLE_OF(t, list)
@@ -121,7 +122,7 @@ const char *lpo_table_sql_type(enum lpo_cell_type type);
     {                                                                                              \
         const __typeof__(t##_of(rows, i)) r = t##_of(rows, i);                                     \
         (void)r;                                                                                   \
-        return value;                                                                              \
+        return LPO_CELL(value);                                                                    \
     }
 #define LPO_TABLE_COLUMN(t, key, title, type, role_, meaning_, value, ...)                         \
     { #key,                                                                                        \
@@ -144,6 +145,11 @@ const char *lpo_table_sql_type(enum lpo_cell_type type);
 static inline struct lpo_cell lpo_cell_unknown(void)
 {
     return (struct lpo_cell){ 0 };
+}
+
+static inline struct lpo_cell lpo_cell_same(struct lpo_cell c)
+{
+    return c;
 }
 
 static inline struct lpo_cell lpo_cell_whole(int64_t v)
@@ -173,5 +179,16 @@ struct lpo_cell lpo_cell_text(const char *text);           /* NULL: unknown */
 struct lpo_cell lpo_cell_textn(const char *text, size_t len);
 /* What is in the scratch of the rows. */
 struct lpo_cell lpo_cell_scratch(const struct lpo_rows *rows);
+/* A value as a cell, by its type. */
+#define LPO_CELL(v)                                                                                \
+    _Generic((v),                                                                                  \
+        struct lpo_cell: lpo_cell_same,                                                            \
+        struct lpo_measure: lpo_cell_measure,                                                      \
+        const char *: lpo_cell_text,                                                               \
+        char *: lpo_cell_text,                                                                     \
+        double: lpo_cell_real,                                                                     \
+        size_t: lpo_cell_count,                                                                    \
+        unsigned long long: lpo_cell_count,                                                        \
+        default: lpo_cell_whole)(v)
 /* The scratch, emptied. */
 struct lpo_str *lpo_table_scratch(const struct lpo_rows *rows);

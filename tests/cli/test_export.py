@@ -122,6 +122,27 @@ class Export(LpoCase):
         with open(self.export(path, "folded", "host"), encoding="utf-8") as f:
             self.assertEqual(sorted(f), ["a:b 50000\n", "a:b;aten::mm 45000\n", "a:b;aten::mm;cudaLaunchKernel 5000\n"])
 
+    def test_a_file_is_no_more_than_some_ten_times_the_trace(self) -> None:
+        """Chains 2,000 deep, and 20,000 names below one of 255 long ones: sums stay, depth and size are bounded."""
+        def slices(names: list[tuple[str, int, int]]) -> list[dict]:
+            return [{"ph": "X", "cat": "user_annotation", "name": n, "pid": 1, "tid": 1, "ts": ts, "dur": dur} for n, ts, dur in names]
+        chains = slices([(f"c{c}-{d}", c * 10000 + d, 9000 - 2 * d) for c in range(20) for d in range(2000)])
+        wide = slices([("n" * 300 + str(d), d, 3000000 - 2 * d) for d in range(255)] + [(f"leaf{i}", 1000 + i * 100, 50) for i in range(20000)])
+        for name, events, host in (("chains", chains, 20 * 9000), ("wide", wide, 3000000)):
+            path = os.path.join(self.cwd, name + ".json")
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump({"schemaVersion": 1, "traceEvents": events}, f)
+            for ending in ("folded", "speedscope.json", "pb.gz"):
+                out = os.path.join(self.cwd, "x." + ending)
+                done = self.lpo("export", path, "-o", out, "--weight", "host")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("at the frame around it", done.stderr)
+                self.assertLess(os.path.getsize(out), 16 * os.path.getsize(path), (name, ending))
+            with open(os.path.join(self.cwd, "x.folded"), encoding="utf-8") as f:
+                lines = [line.rstrip("\n").rpartition(" ") for line in f]
+            self.assertEqual(sum(int(value) for _, _, value in lines), host * 1000)
+            self.assertLessEqual(max(stack.count(";") for stack, _, _ in lines), 256)
+
     def test_wrong_use(self) -> None:
         for args in (["-o", "x.folded", "--weight", "time"], ["-o", "x.pdf"], ["-o", "folded"], []):
             self.assertEqual(self.lpo("export", TRACE, *args).returncode, 2, args)

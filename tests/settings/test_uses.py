@@ -19,7 +19,7 @@ GETTERS = {
     "list": LISTS, "joined": LISTS, "word": SCALARS, "map": {"MAP", "OPEN"},
     "is_set": LISTS | SCALARS | {"MAP", "OPEN"},
 }
-ROW = re.compile(r'\{\s*"([\w.]*)",\s*LPO_S_(\w+),')
+ROW = re.compile(r'^  "?([\w.]*)"?: \{(\w+): ', re.M)
 CALL = re.compile(r'\blpo_settings_(' + "|".join(GETTERS) + r')\(([^;]*?)"([\w.%]+)"\)')
 FIELD = re.compile(r'\bLPO_SETTING\(\s*\w+,\s*\w+,\s*LPO_S_(\w+),\s*"([\w.]+)"')
 
@@ -28,7 +28,8 @@ FILES = (".json", ".md", ".csv", ".html", ".svg", ".yaml", ".sqlite", ".txt", ".
 
 
 def rows():
-    return dict(ROW.findall((ROOT / "src/settings/schema_rows.c").read_text()))
+    found = ROW.findall((ROOT / "conf/rules/settings.yaml").read_text())
+    return {path: kind.upper() for path, kind in found}
 
 
 def sources():

@@ -6,6 +6,7 @@
 
 #include "analysis/phases/private.h"
 #include "region/fold.h"
+#include "trace/host.h"
 #include "trace/trace.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -80,18 +81,6 @@ static void compare_all(int64_t least_ns, lpo_phases_visits *all, lpo_first_call
     }
 }
 
-static int by_thread_and_start(const void *x, const void *y)
-{
-    const struct lpo_range *a = *(const struct lpo_range *const *)x,
-                           *b = *(const struct lpo_range *const *)y;
-
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    return a->end_ns > b->end_ns ? -1 : a->end_ns < b->end_ns;
-}
-
 /* What ranges are compared by: their path, and their path with a star for each number. */
 struct paths {
     const struct lpo_trace *trace;
@@ -148,40 +137,43 @@ static struct lpo_phases_visit visit_of(struct paths *p, const struct lpo_range 
 /* Ranges are compared along the path they are in: a layer does more work in prefill than in decode,
  * and its first visit there is no first call. Start/end ranges do not nest: they have their name.
  */
-static void find_ranges(const struct lpo_trace *t, int64_t least_ns, lpo_first_calls *out)
+static void find_ranges_of(struct paths *p, uint32_t thread, lpo_phases_visits *all)
 {
-    const struct lpo_range **order = lpo_xrealloc(NULL, t->ranges.len + 1, sizeof *order);
-    struct paths paths = { .trace = t, .starred = lpo_map_create() };
-    lpo_phases_visits all = { 0 }, open = { 0 };
-    uint32_t thread = LPO_NONE;
+    struct lpo_host_walk walk =
+        lpo_host_walk(p->trace, thread, LPO_HOST_RANGE | LPO_HOST_START_END);
+    lpo_phases_visits open = { 0 };
+    struct lpo_slice s;
 
-    for (size_t i = 0; i < t->ranges.len; i++)
-        order[i] = &t->ranges.at[i];
-    qsort(order, t->ranges.len, sizeof *order, by_thread_and_start);
-    for (size_t i = 0; i < t->ranges.len; i++) {
-        const struct lpo_range *r = order[i];
+    while (lpo_host_next(&walk, &s)) {
+        const struct lpo_range *r = &p->trace->ranges.at[s.row];
         struct lpo_phases_visit v;
 
-        if (r->thread != thread)
-            open.len = 0;
-        thread = r->thread;
-        while (open.len && open.at[open.len - 1].end_ns <= r->start_ns)
+        while (s.kind == LPO_HOST_RANGE && open.len && open.at[open.len - 1].end_ns < s.end_ns)
             open.len--;
-        v = visit_of(&paths, r, open.len ? &open.at[open.len - 1] : NULL);
-        if (r->kind == LPO_PUSH_POP)
-            lpo_vec_push(&open, v);
+        v = visit_of(p, r, open.len ? &open.at[open.len - 1] : NULL);
         if (!(r->flags & LPO_RANGE_OPEN))
-            lpo_vec_push(&all, v);
+            lpo_vec_push(all, v);
+        v.end_ns = s.end_ns;
+        if (s.kind == LPO_HOST_RANGE)
+            lpo_vec_push(&open, v);
     }
+    lpo_vec_free(&open);
+}
+
+static void find_ranges(const struct lpo_trace *t, int64_t least_ns, lpo_first_calls *out)
+{
+    struct paths paths = { .trace = t, .starred = lpo_map_create() };
+    lpo_phases_visits all = { 0 };
+
+    for (uint32_t i = 0; i < t->threads.len; i++)
+        find_ranges_of(&paths, i, &all);
     compare_all(least_ns, &all, out);
     lpo_phases_find_numbered(t, least_ns, &all, out);
     lpo_vec_free(&all);
-    lpo_vec_free(&open);
     lpo_map_destroy(paths.starred);
     lpo_vec_free(&paths.starred_of);
     lpo_map_pair_free(&paths.keys);
     lpo_map_pair_free(&paths.families);
-    free(order);
 }
 
 /* Traces have millions of operators: only those of which some call is long enough are sorted.

@@ -9,6 +9,7 @@
 #include "analysis/phases/private.h"
 #include "region/tree.h"
 #include "rules/rules.h"
+#include "trace/host.h"
 #include "trace/trace.h"
 #include "util/err.h"
 #include "util/search.h"
@@ -134,56 +135,27 @@ static bool compiles(const char *name)
     return n.compiles;
 }
 
-/* Stretches of time as they are found; a thread for those of ranges. */
-struct found {
-    struct lpo_phase_stretch at;
-    uint32_t thread;
-};
-
-typedef LPO_VEC(struct found) stretches;
-
-static int by_thread_and_start(const void *x, const void *y)
-{
-    const struct found *a = x, *b = y;
-
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    return a->at.start_ns < b->at.start_ns ? -1 : a->at.start_ns > b->at.start_ns;
-}
-
-/* Preparing is what the outermost range says: "load" inside of a step is no such. */
-static void drop_inner(const struct lpo_trace *t, const bool *prepares, stretches *all)
-{
-    bool *inner = lpo_xcalloc(all->len + 1, sizeof *inner);
-    size_t kept = 0;
-
-    for (size_t i = 0; i < t->ranges.len; i++) {
-        const struct lpo_range *r = &t->ranges.at[i];
-        size_t low = 0, high = all->len;
-
-        if (prepares[r->name] || r->kind != LPO_PUSH_POP)
-            continue;
-        lpo_search(low, high, k,
-                   all->at[k].thread < r->thread ||
-                       (all->at[k].thread == r->thread && all->at[k].at.start_ns < r->start_ns));
-        for (; low < all->len && all->at[low].thread == r->thread &&
-               all->at[low].at.start_ns < r->end_ns && !inner[low];
-             low++)
-            inner[low] = all->at[low].at.end_ns <= r->end_ns;
-    }
-    for (size_t i = 0; i < all->len; i++)
-        if (!inner[i])
-            all->at[kept++] = all->at[i];
-    all->len = kept;
-    free(inner);
-}
+/* Stretches of time as they are found. */
+typedef LPO_VEC(struct lpo_phase_stretch) stretches;
 
 static void add_stretch(const struct lpo_trace *t, stretches *out, enum lpo_run_phase phase,
                         uint32_t thread, int64_t start_ns, int64_t end_ns)
 {
-    lpo_vec_push(
-        out, ((struct found){ { start_ns, end_ns, t->threads.at[thread].process, (uint8_t)phase },
-                              thread }));
+    lpo_vec_push(out, ((struct lpo_phase_stretch){ start_ns, end_ns, t->threads.at[thread].process,
+                                                   (uint8_t)phase }));
+}
+
+/* Preparing is what the outermost range says: "load" inside of a step is no such. */
+static bool is_inside_other(const struct lpo_trace *t, const bool *prepares, uint32_t row)
+{
+    bool nests = t->ranges.at[row].kind == LPO_PUSH_POP;
+    struct lpo_slice s = lpo_host_slice(t, nests ? LPO_HOST_RANGE : LPO_HOST_START_END, row);
+    struct lpo_slice around;
+
+    for (; lpo_host_parent(t, &s, LPO_HOST_RANGE, &around); s = around)
+        if (!prepares[around.name])
+            return true;
+    return false;
 }
 
 static void find_preparing(const struct lpo_trace *t, stretches *out)
@@ -192,15 +164,12 @@ static void find_preparing(const struct lpo_trace *t, stretches *out)
 
     for (uint32_t i = 0; i < lpo_trace_name_count(t); i++)
         prepares[i] = lpo_phases_path_prepares(lpo_trace_text(t, i));
-    for (size_t i = 0; i < t->ranges.len; i++) {
+    for (uint32_t i = 0; i < t->ranges.len; i++) {
         const struct lpo_range *r = &t->ranges.at[i];
 
-        if (prepares[r->name])
+        if (prepares[r->name] && !is_inside_other(t, prepares, i))
             add_stretch(t, out, LPO_PHASE_PREPARE, r->thread, r->start_ns, r->end_ns);
     }
-    if (out->len)
-        qsort(out->at, out->len, sizeof *out->at, by_thread_and_start);
-    drop_inner(t, prepares, out);
     free(prepares);
 }
 
@@ -224,8 +193,7 @@ static void find_compiling(const struct lpo_trace *t, stretches *out)
 
 static int by_process_and_start(const void *x, const void *y)
 {
-    const struct lpo_phase_stretch *a = &((const struct found *)x)->at,
-                                   *b = &((const struct found *)y)->at;
+    const struct lpo_phase_stretch *a = x, *b = y;
 
     if (a->process != b->process)
         return a->process < b->process ? -1 : 1;
@@ -240,7 +208,7 @@ static void flatten(struct lpo_phases *p, stretches *all)
     if (all->len)
         qsort(all->at, all->len, sizeof *all->at, by_process_and_start);
     for (size_t i = 0; i < all->len; i++) {
-        struct lpo_phase_stretch s = all->at[i].at;
+        struct lpo_phase_stretch s = all->at[i];
         const struct lpo_phase_stretch *last = p->once.len ? &p->once.at[p->once.len - 1] : NULL;
 
         if (last && last->process == s.process && last->end_ns > s.start_ns)
@@ -267,8 +235,8 @@ struct lpo_phases *lpo_phases_create(const struct lpo_region_tree *tree,
     for (size_t i = 0; i < p->first_calls.len; i++) {
         const struct lpo_first_call *f = &p->first_calls.at[i];
 
-        lpo_vec_push(&all, ((struct found){
-                               { f->start_ns, f->end_ns, f->process, LPO_PHASE_FIRST_CALL }, 0 }));
+        lpo_vec_push(&all, ((struct lpo_phase_stretch){ f->start_ns, f->end_ns, f->process,
+                                                        LPO_PHASE_FIRST_CALL }));
     }
     flatten(p, &all);
     lpo_vec_free(&all);
@@ -327,16 +295,9 @@ int64_t lpo_phases_once_ns(const struct lpo_phases *p, uint16_t process, int64_t
 
 const struct lpo_phases_window *lpo_phases_window_of(const struct lpo_phases *p, uint16_t process)
 {
-    size_t from = 0, to = p->windows.len;
+    size_t low = 0, high = p->windows.len;
 
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        if (p->windows.at[middle].process < process)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < p->windows.len && p->windows.at[from].process == process ? &p->windows.at[from]
-                                                                           : NULL;
+    lpo_search(low, high, i, p->windows.at[i].process < process);
+    return low < p->windows.len && p->windows.at[low].process == process ? &p->windows.at[low]
+                                                                         : NULL;
 }

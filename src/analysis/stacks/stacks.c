@@ -23,6 +23,7 @@ struct build {
     struct lpo_map_pair names, children; /* (kind, name), then (parent, that) */
     uint32_t *node_of;                   /* children's rows to nodes: the same numbers */
     uint32_t *launch_node;               /* per launch: the node around it; LPO_NONE: none */
+    uint64_t room;                       /* how much wider all nodes may get */
 };
 
 const char *lpo_stacks_weight_name(enum lpo_stack_weight weight)
@@ -57,6 +58,24 @@ const char *lpo_stacks_text(const struct lpo_region_tree *tree, const struct lpo
     return lpo_trace_text(tree->trace, node->name);
 }
 
+/* A frame in a file: its name, and a number where frames are shared. */
+static uint32_t width_of(const struct build *b, uint32_t name)
+{
+    enum { LEAST = 16, MOST = 400 };
+    size_t len = name == LPO_NONE ? 0 : lpo_trace_text_len(b->t, name);
+
+    return len < LEAST ? LEAST : len > MOST ? MOST : (uint32_t)len;
+}
+
+/* Is there room for one more? What runs on a GPU is let in where its call just was. */
+static bool fits(const struct build *b, const struct lpo_stack_node *n)
+{
+    bool leaf = n->kind >= LPO_STACK_KERNEL && n->kind <= LPO_STACK_MEMSET;
+
+    return b->s->nodes.len < LPO_STACKS_MOST && n->depth < LPO_STACKS_DEEPEST + leaf &&
+           n->width <= b->room;
+}
+
 /* The node of this name below `parent`, made when it is new; the parent where there are too many.
  */
 static uint32_t enter_node(struct build *b, uint32_t parent, enum lpo_stack_kind kind,
@@ -64,16 +83,23 @@ static uint32_t enter_node(struct build *b, uint32_t parent, enum lpo_stack_kind
 {
     bool fresh;
     uint32_t what = lpo_map_pair_put(&b->names, (uint64_t)kind, name, &fresh), row;
+    struct lpo_stack_node n = { .parent = parent, .name = name, .kind = (uint8_t)kind };
 
     row = lpo_map_pair_find(&b->children, parent, what);
     if (row != UINT32_MAX)
         return row;
-    if (b->s->nodes.len == LPO_STACKS_MOST) {
-        b->s->folded++;
-        return parent;
+    n.width = width_of(b, name);
+    if (parent != LPO_NONE) {
+        n.depth = b->s->nodes.at[parent].depth + 1;
+        n.width += b->s->nodes.at[parent].width;
+        if (!fits(b, &n)) {
+            b->s->folded++;
+            return parent;
+        }
+        b->room -= n.width;
     }
     row = lpo_map_pair_put(&b->children, parent, what, &fresh);
-    lpo_vec_push(&b->s->nodes, (struct lpo_stack_node){ parent, name, (uint8_t)kind, 0, { 0 } });
+    lpo_vec_push(&b->s->nodes, n);
     return row;
 }
 
@@ -322,8 +348,10 @@ struct lpo_stacks *lpo_stacks_create(const struct lpo_region_tree *tree)
 {
     const struct lpo_trace *t = tree->trace;
     struct build b = { .tree = tree, .t = t, .s = lpo_xcalloc(1, sizeof *b.s) };
+    uint64_t rows = t->ranges.len + t->python.len + t->ops.len + t->calls.len + t->gpu_ops.len;
     open_slices open = { 0 };
 
+    b.room = (rows + 4096) * LPO_STACKS_WIDTH;
     b.launch_node = lpo_xmalloc((t->launches.len + 1) * sizeof *b.launch_node);
     for (size_t i = 0; i < t->launches.len; i++)
         b.launch_node[i] = LPO_NONE;

@@ -49,17 +49,23 @@ struct lpo_stack_node {
     uint32_t parent; /* a smaller row; LPO_NONE: at the top */
     uint32_t name;   /* of the trace; LPO_NONE: it has none */
     uint8_t kind;    /* enum lpo_stack_kind */
+    uint16_t depth;  /* 0: at the top; at most LPO_STACKS_DEEPEST */
+    uint32_t width;  /* about how many bytes the names from the top to here take */
     uint64_t count;  /* operations or slices that are this node */
     int64_t own[LPO_STACK_WEIGHTS];
 };
 
 struct lpo_stacks {
     LPO_VEC(struct lpo_stack_node) nodes;
-    uint64_t
-        folded; /* slices and operations beyond LPO_STACKS_MOST nodes, counted at their parent */
+    uint64_t folded; /* slices and operations beyond the bounds below, counted at their parent */
 };
 
-#define LPO_STACKS_MOST (1u << 20)
+/* Formats of stacks write each with all frames around it. So that a file is no more than some ten
+ * times as large as the trace, whatever was nested, there are bounds: of nodes, of depth (work on a
+ * GPU may be one deeper), and of the width of all nodes together, for each slice and operation. */
+#define LPO_STACKS_MOST    (1u << 20)
+#define LPO_STACKS_DEEPEST 256
+#define LPO_STACKS_WIDTH   1024
 
 struct lpo_stacks *lpo_stacks_create(const struct lpo_region_tree *tree);
 void lpo_stacks_destroy(struct lpo_stacks *s); /* NULL is fine */

@@ -107,17 +107,15 @@ static struct lpo_slice slice_of(const struct lpo_rows *rows, size_t row)
 }
 
 #define SLICE(X)                                                                                   \
-    X(slice, id, "Id", COUNT, KEY, "number of the row", lpo_cell_count(i))                         \
-    X(slice, start_ns, "Start", NS, FACT, "when it began, on the clock of the trace",              \
-      lpo_cell_whole(r.start_ns))                                                                  \
+    X(slice, id, "Id", COUNT, KEY, "number of the row", i)                                         \
+    X(slice, start_ns, "Start", NS, FACT, "when it began, on the clock of the trace", r.start_ns)  \
     X(slice, end_ns, "End", NS, FACT,                                                              \
-      "when it ended; a range that was never closed ends with its process",                        \
-      lpo_cell_whole(r.end_ns))                                                                    \
+      "when it ended; a range that was never closed ends with its process", r.end_ns)              \
     X(slice, name, "Name", TEXT, FACT, "of the range, operator, function or call",                 \
       lpo_tables_name(rows, r.name))                                                               \
     X(slice, kind, "Kind", TEXT, FACT,                                                             \
       "range, start_end, module, python, operator or call (of the CUDA or HIP API)",               \
-      lpo_cell_text(kind_name(r.kind)))                                                            \
+      kind_name(r.kind))                                                                           \
     X(slice, thread, "Thread", COUNT, KEY, "number of the thread",                                 \
       lpo_cell_whole_if(r.thread != LPO_NONE, lpo_tables_trace(rows)->threads.at[r.thread].tid))   \
     X(slice, process, "Process", COUNT, KEY, "number of the process",                              \
@@ -181,11 +179,11 @@ static struct lpo_cell launch_region(const struct lpo_rows *rows, size_t row)
 typedef struct lpo_launch launch_row;
 
 #define LAUNCH(X)                                                                                  \
-    X(launch, id, "Id", COUNT, KEY, "number of the row", lpo_cell_count(i))                        \
-    X(launch, start_ns, "Start", NS, FACT, "when the call began", lpo_cell_whole(r->start_ns))     \
-    X(launch, end_ns, "End", NS, FACT, "when the call returned", lpo_cell_whole(r->end_ns))        \
+    X(launch, id, "Id", COUNT, KEY, "number of the row", i)                                        \
+    X(launch, start_ns, "Start", NS, FACT, "when the call began", r->start_ns)                     \
+    X(launch, end_ns, "End", NS, FACT, "when the call returned", r->end_ns)                        \
     X(launch, thread, "Thread", COUNT, KEY, "number of the launching thread",                      \
-      lpo_cell_whole(lpo_tables_trace(rows)->threads.at[r->thread].tid))                           \
+      lpo_tables_trace(rows)->threads.at[r->thread].tid)                                           \
     X(launch, process, "Process", COUNT, KEY, "number of the process",                             \
       lpo_tables_pid(rows, lpo_tables_trace(rows)->threads.at[r->thread].process))                 \
     X(launch, slice, "Slice", COUNT, FACT,                                                         \
@@ -239,15 +237,14 @@ static struct lpo_cell class_cell(const struct lpo_rows *rows, const struct lpo_
 typedef struct lpo_gpu_op op_row;
 
 #define OP(X)                                                                                      \
-    X(op, id, "Id", COUNT, KEY, "number of the row", lpo_cell_count(i))                            \
+    X(op, id, "Id", COUNT, KEY, "number of the row", i)                                            \
     X(op, start_ns, "Start", NS, FACT,                                                             \
       "when it began; null where the source gives durations alone (ncu)",                          \
       lpo_cell_whole_if(TIMED(r), r->start_ns))                                                    \
     X(op, end_ns, "End", NS, FACT, "when it ended", lpo_cell_whole_if(TIMED(r), r->end_ns))        \
     X(op, gpu_ns, "GPU time", NS, ADDS, "how long it took",                                        \
       lpo_cell_whole_if(LASTED(r), r->end_ns - r->start_ns))                                       \
-    X(op, kind, "Kind", TEXT, FACT, "kernel, copy or memset",                                      \
-      lpo_cell_text(gpu_op_kinds[r->kind]))                                                        \
+    X(op, kind, "Kind", TEXT, FACT, "kernel, copy or memset", gpu_op_kinds[r->kind])               \
     X(op, name, "Name", TEXT, KEY, "of a kernel as the source prints it",                          \
       lpo_tables_name(rows, r->name))                                                              \
     X(op, linker, "Linker name", TEXT, FACT, "mangled name, the same in every source",             \
@@ -255,8 +252,8 @@ typedef struct lpo_gpu_op op_row;
     X(op, class, "Class", TEXT, KEY, "what kind of computation a kernel does, by its name",        \
       class_cell(rows, r))                                                                         \
     X(op, device, "GPU", COUNT, KEY, "number of the GPU, as the source counts them",               \
-      lpo_cell_whole(lpo_tables_trace(rows)->devices.at[r->device].id))                            \
-    X(op, stream, "Stream", COUNT, KEY, "number of the stream", lpo_cell_whole(r->stream))         \
+      lpo_tables_trace(rows)->devices.at[r->device].id)                                            \
+    X(op, stream, "Stream", COUNT, KEY, "number of the stream", r->stream)                         \
     X(op, bytes, "Bytes", BYTES, ADDS, "that a copy moved or a memset wrote",                      \
       lpo_cell_whole_if(r->kind != LPO_KERNEL, (int64_t)r->bytes))                                 \
     X(op, process, "Process", COUNT, KEY, "number of the process",                                 \
@@ -269,7 +266,7 @@ typedef struct lpo_gpu_op op_row;
     X(op, region, "Region", TEXT, KEY, "path of the region it belongs to",                         \
       lpo_tables_region_of(rows, lpo_region_place(lpo_tables_analysis(rows)->tree, r)))            \
     X(op, graph, "CUDA graph", FLAG, FACT, "1: it was launched by a CUDA graph",                   \
-      lpo_cell_whole((r->flags & LPO_GPU_OP_GRAPH) != 0))                                          \
+      (r->flags & LPO_GPU_OP_GRAPH) != 0)                                                          \
     X(op, grid, "Grid", LIST, FACT, "blocks of the launch", grid_cell(rows, r, false))             \
     X(op, block, "Block", LIST, FACT, "threads of a block", grid_cell(rows, r, true))
 
@@ -307,17 +304,16 @@ static const struct lpo_device *gpu_of(const struct lpo_rows *rows,
 typedef struct lpo_memory_event memory_row;
 
 #define MEMORY(X)                                                                                  \
-    X(memory, id, "Id", COUNT, KEY, "number of the row", lpo_cell_count(i))                        \
-    X(memory, ns, "Time", NS, FACT, "when it happened", lpo_cell_whole(r->ns))                     \
-    X(memory, bytes, "Bytes", BYTES, ADDS, "allocated; below 0: freed", lpo_cell_whole(r->bytes))  \
+    X(memory, id, "Id", COUNT, KEY, "number of the row", i)                                        \
+    X(memory, ns, "Time", NS, FACT, "when it happened", r->ns)                                     \
+    X(memory, bytes, "Bytes", BYTES, ADDS, "allocated; below 0: freed", r->bytes)                  \
     X(memory, allocated_bytes, "Allocated", BYTES, FACT, "in use on the GPU after it",             \
       lpo_cell_whole_if(r->allocated != LPO_NO_TIME, r->allocated))                                \
     X(memory, reserved_bytes, "Reserved", BYTES, FACT,                                             \
       "held by the allocator on the GPU after it",                                                 \
       lpo_cell_whole_if(r->reserved != LPO_NO_TIME, r->reserved))                                  \
-    X(memory, address, "Address", COUNT, FACT, "of the block",                                     \
-      lpo_cell_whole((int64_t)r->address))                                                         \
-    X(memory, device, "GPU", COUNT, KEY, "number of the GPU", lpo_cell_whole(gpu_of(rows, r)->id)) \
+    X(memory, address, "Address", COUNT, FACT, "of the block", (int64_t)r->address)                \
+    X(memory, device, "GPU", COUNT, KEY, "number of the GPU", gpu_of(rows, r)->id)                 \
     X(memory, place, "Allocated by", TEXT, FACT,                                                   \
       "innermost frame outside of the framework, where the source has stacks",                     \
       owner_cell(rows, r, true))                                                                   \
@@ -358,7 +354,7 @@ static struct lpo_cell state_cell(const struct lpo_flight_call *c)
 typedef struct lpo_flight_call flight_row;
 
 #define FLIGHT(X)                                                                                  \
-    X(flight, id, "Id", COUNT, KEY, "number of the row", lpo_cell_count(i))                        \
+    X(flight, id, "Id", COUNT, KEY, "number of the row", i)                                        \
     X(flight, rank, "Rank", COUNT, KEY, "that called it",                                          \
       lpo_cell_whole_if(flight_group(rows, r)->rank >= 0, flight_group(rows, r)->rank))            \
     X(flight, group, "Group", TEXT, KEY, "of ranks",                                               \
@@ -366,8 +362,7 @@ typedef struct lpo_flight_call flight_row;
     X(flight, number, "Number", COUNT, KEY, "counted in its group, equal on all ranks",            \
       lpo_cell_whole_if(r->number >= 0, r->number))                                                \
     X(flight, call, "Call", TEXT, FACT, "all_reduce and others", lpo_tables_name(rows, r->name))   \
-    X(flight, message, "Message", FLAG, FACT, "between two ranks: counted apart",                  \
-      lpo_cell_whole(r->p2p))                                                                      \
+    X(flight, message, "Message", FLAG, FACT, "between two ranks: counted apart", r->p2p)          \
     X(flight, state, "State", TEXT, FACT, "scheduled, started or completed", state_cell(r))        \
     X(flight, created_ns, "Called", NS, FACT, "when the host called it",                           \
       moment_cell(r->created_ns))                                                                  \

@@ -128,8 +128,7 @@ static struct lpo_cell estimated_cell(const struct lpo_sum *s, bool some)
       call_cell(&r, offsetof(struct lpo_region_calls, member)))
 
 #define PART(X, key, word, meaning)                                                                \
-    X(region, key##_launches, word " launches", COUNT, ADDS, meaning,                              \
-      lpo_cell_count(r.r->key.launches))                                                           \
+    X(region, key##_launches, word " launches", COUNT, ADDS, meaning, r.r->key.launches)           \
     X(region, key##_ns, word, NS, ADDS, "GPU time of these", lpo_tables_sum(&r.r->key))            \
     X(region, key##_estimated, word " estimated", COUNT, ADDS, "of these: shares of CUDA graphs",  \
       estimated_cell(&r.r->key, true), .rare = true)
@@ -141,12 +140,11 @@ static struct lpo_cell estimated_cell(const struct lpo_sum *s, bool some)
       path_cell(rows, r.s, r.r))                                                                   \
     X(region, parent, "Parent", TEXT, FACT, "path of the region it lies in",                       \
       parent_cell(rows, r.s, r.r))                                                                 \
-    X(region, depth, "Depth", COUNT, FACT, "0 at the top",                                         \
-      lpo_cell_count(lpo_region_row_depth(r.s, r.r)))                                              \
+    X(region, depth, "Depth", COUNT, FACT, "0 at the top", lpo_region_row_depth(r.s, r.r))         \
     X(region, kind, "Kind", TEXT, FACT, "push_pop, start_end, outside, module or python",          \
-      lpo_cell_text(lpo_region_row_kind(r.s, r.r)))                                                \
+      lpo_region_row_kind(r.s, r.r))                                                               \
     X(region, source, "Source", TEXT, FACT, "file and line of a module or function",               \
-      lpo_cell_text(lpo_region_row_source(r.s, r.r)), .rare = true)                                \
+      lpo_region_row_source(r.s, r.r), .rare = true)                                               \
     X(region, category, "Category", TEXT, FACT, "that the program gave its range",                 \
       lpo_tables_name(rows, look_of(&r) ? look_of(&r)->category : LPO_NONE), .rare = true)         \
     X(region, color, "Colour", TEXT, FACT, "that the program gave its range",                      \
@@ -154,9 +152,9 @@ static struct lpo_cell estimated_cell(const struct lpo_sum *s, bool some)
     X(region, visits, "Calls", COUNT, ADDS, "times it was entered",                                \
       lpo_cell_whole_if(r.r->visits_known, (int64_t)r.r->visits))                                  \
     X(region, launches, "Launches", COUNT, ADDS, "kernels, those of regions in it included",       \
-      lpo_cell_count(r.r->all.launches))                                                           \
+      r.r->all.launches)                                                                           \
     X(region, launches_exclusive, "Own launches", COUNT, ADDS, "without those",                    \
-      lpo_cell_count(r.r->self.launches))                                                          \
+      r.r->self.launches)                                                                          \
     X(region, host_ns, "Host time", NS, ADDS, "time of the host inside",                           \
       lpo_cell_whole_if(r.r->visits_known, r.r->host_ns))                                          \
     X(region, host_ns_exclusive, "Own host time", NS, ADDS, "of it in no region inside",           \
@@ -172,24 +170,21 @@ static struct lpo_cell estimated_cell(const struct lpo_sum *s, bool some)
     X(region, launches_time_estimated, "Estimated", COUNT, ADDS,                                   \
       "launches whose time is a share of their CUDA graph's",                                      \
       estimated_cell(&r.r->all, r.s->cells->left_out || r.r->copies.shares), .rare = true)         \
-    X(region, distinct_kernels, "Kernels", COUNT, FACT, "kernels by name",                         \
-      lpo_cell_count(r.r->nkernels))                                                               \
+    X(region, distinct_kernels, "Kernels", COUNT, FACT, "kernels by name", r.r->nkernels)          \
     X(region, never_closed, "Never closed", COUNT, ADDS, "calls that end with their process",      \
-      lpo_cell_count(r.r->open))                                                                   \
-    X(region, copy_count, "Copies", COUNT, ADDS, "copies and memsets",                             \
-      lpo_cell_count(r.r->copies.launches))                                                        \
+      r.r->open)                                                                                   \
+    X(region, copy_count, "Copies", COUNT, ADDS, "copies and memsets", r.r->copies.launches)       \
     X(region, copy_ns, "Copies", NS, ADDS, "time of copies and memsets",                           \
       lpo_tables_sum(&r.r->copies))                                                                \
-    X(region, copy_bytes, "Copied", BYTES, ADDS, "that they moved",                                \
-      lpo_cell_count(r.r->copies.bytes))                                                           \
+    X(region, copy_bytes, "Copied", BYTES, ADDS, "that they moved", r.r->copies.bytes)             \
     PART(X, captured, "Captured", "kernels of graphs that were captured in it")                    \
     PART(X, adopted, "Adopted", "kernels of threads without ranges")                               \
     PART(X, backward, "Backward", "kernels of the backward pass of what ran here")                 \
     PART(X, recomputed, "Recomputed", "kernels of the forward pass that were launched again")      \
     X(region, kernels_measured, "Measured", COUNT, ADDS, "launches with counters of their own",    \
-      lpo_cell_count(r.r->measured))                                                               \
+      r.r->measured)                                                                               \
     X(region, kernels_estimated, "By representative", COUNT, ADDS,                                 \
-      "launches with the counters of another", lpo_cell_count(r.r->estimated))
+      "launches with the counters of another", r.r->estimated)
 
 LPO_TABLE_OF(region, REGION)
 
@@ -305,8 +300,8 @@ static struct lpo_cell figure_cell(const struct kernel_row *r, enum lpo_kernel_f
     X(kernel, linker, "Linker name", TEXT, FACT, "mangled name, the same in every source",         \
       linker_cell(rows, &r), .rare = true)                                                         \
     X(kernel, short_name, "Kernel", TEXT, FACT, "what tells it from the others",                   \
-      lpo_cell_text(lpo_region_cells_short_name(r.cells, r.name)))                                 \
-    X(kernel, launches, "Launches", COUNT, ADDS, "of it", lpo_cell_count(r.sum->launches))         \
+      lpo_region_cells_short_name(r.cells, r.name))                                                \
+    X(kernel, launches, "Launches", COUNT, ADDS, "of it", r.sum->launches)                         \
     X(kernel, gpu_ns, "GPU time", NS, ADDS, "of all launches",                                     \
       lpo_tables_some(r.sum, r.sum->ns, true))                                                     \
     X(kernel, min_ns, "Min", NS, LEAST, "shortest launch", extreme_cell(r.sum, r.sum->min_ns),     \
@@ -336,8 +331,7 @@ static struct lpo_cell figure_cell(const struct kernel_row *r, enum lpo_kernel_f
       figure_cell(&r, LPO_FIGURE_REGISTERS), .minor = 1)                                           \
     X(kernel, waves, "Waves", MEASURE(NULL), FACT, "of blocks on each SM, by ncu",                 \
       figure_cell(&r, LPO_FIGURE_WAVES), .minor = 2)                                               \
-    X(kernel, class, "Class", TEXT, KEY, "what kind of computation it does, by its name",          \
-      lpo_cell_text(r.class))
+    X(kernel, class, "Class", TEXT, KEY, "what kind of computation it does, by its name", r.class)
 
 LPO_TABLE_OF(kernel, KERNEL)
 
@@ -347,7 +341,7 @@ const struct lpo_table_kind lpo_tables_kernels =
 /* Besides, in a region: what is in none inside it. */
 #define OWN(X)                                                                                     \
     X(kernel, launches_exclusive, "Own launches", COUNT, ADDS, "in no region inside",              \
-      lpo_cell_count(r.self->launches))                                                            \
+      r.self->launches)                                                                            \
     X(kernel, gpu_ns_exclusive, "Own GPU time", NS, ADDS, "of these", lpo_tables_sum(r.self))
 
 OWN(LPO_TABLE_GETTER)
@@ -449,17 +443,14 @@ static struct lpo_cell share_cell(struct lpo_measure m)
       lpo_tables_name(rows, r.o->shapes))                                                          \
     X(operator, dtypes, "Types", LIST, KEY, "of its inputs", lpo_tables_name(rows, r.o->types),    \
       .minor = 7)                                                                                  \
-    X(operator, calls, "Calls", COUNT, ADDS, "with these shapes and types",                        \
-      lpo_cell_count(r.calls))                                                                     \
+    X(operator, calls, "Calls", COUNT, ADDS, "with these shapes and types", r.calls)               \
     X(operator, host_ns, "CPU total", NS, ADDS, "time of the host, operators inside included",     \
-      lpo_cell_whole(r.o->cpu_total_ns))                                                           \
-    X(operator, host_ns_self, "CPU self", NS, ADDS, "without operators inside",                    \
-      lpo_cell_whole(r.o->cpu_self_ns))                                                            \
+      r.o->cpu_total_ns)                                                                           \
+    X(operator, host_ns_self, "CPU self", NS, ADDS, "without operators inside", r.o->cpu_self_ns)  \
     X(operator, host_ns_mean, "CPU mean", NS, FACT, "of one call",                                 \
       mean_cell(lpo_cell_whole(r.o->cpu_total_ns), r.calls), .minor = 4)                           \
-    X(operator, host_ns_min, "CPU min", NS, LEAST, "shortest call",                                \
-      lpo_cell_whole(r.o->cpu_min_ns))                                                             \
-    X(operator, host_ns_max, "CPU max", NS, MOST, "longest call", lpo_cell_whole(r.o->cpu_max_ns)) \
+    X(operator, host_ns_min, "CPU min", NS, LEAST, "shortest call", r.o->cpu_min_ns)               \
+    X(operator, host_ns_max, "CPU max", NS, MOST, "longest call", r.o->cpu_max_ns)                 \
     X(operator, gpu_ns_self, "GPU self", NS, ADDS, "GPU time of what it launched itself",          \
       r.self_ns)                                                                                   \
     X(operator, gpu_ns_total, "GPU total", NS, ADDS, "GPU time of everything launched under it",   \
@@ -472,22 +463,20 @@ static struct lpo_cell share_cell(struct lpo_measure m)
     X(operator, gpu_operations_total, "All GPU operations", COUNT, ADDS, "launched under it",      \
       lpo_cell_whole_if(r.self_ns.how != LPO_UNKNOWN, (int64_t)r.o->gpu_ops_total))                \
     X(operator, replayed_ns_self, "In CUDA graphs", NS, ADDS, "GPU time of it in replayed graphs", \
-      lpo_cell_whole(r.o->replayed_self_ns))                                                       \
-    X(operator, flops, "FLOPs", BYTES, FACT, "that one call computes",                             \
-      lpo_cell_measure(r.rates.flops))                                                             \
+      r.o->replayed_self_ns)                                                                       \
+    X(operator, flops, "FLOPs", BYTES, FACT, "that one call computes", r.rates.flops)              \
     X(operator, bytes, "Bytes", BYTES, FACT,                                                       \
-      "that one call moves: inputs, weights and outputs once", lpo_cell_measure(r.rates.bytes))    \
+      "that one call moves: inputs, weights and outputs once", r.rates.bytes)                      \
     X(operator, flops_per_second, "Computed", MEASURE("FLOP/s"), FACT,                             \
-      "FLOPs of all calls over their GPU time", lpo_cell_measure(r.rates.flop_rate), .minor = 2)   \
+      "FLOPs of all calls over their GPU time", r.rates.flop_rate, .minor = 2)                     \
     X(operator, bytes_per_second, "Moved", MEASURE("B/s"), FACT,                                   \
-      "bytes of all calls over their GPU time", lpo_cell_measure(r.rates.byte_rate), .minor = 4)   \
+      "bytes of all calls over their GPU time", r.rates.byte_rate, .minor = 4)                     \
     X(operator, share_of_roof, "Of the roof", PERCENT, FACT,                                       \
       "least time on this hardware over GPU time", share_cell(r.rates.share))                      \
     X(operator, bound, "Bound by", TEXT, FACT, "what decides that least time: compute or memory",  \
-      lpo_cell_text(r.rates.bound), .minor = 6, .width = 8)                                        \
+      r.rates.bound, .minor = 6, .width = 8)                                                       \
     X(operator, best_us, "Best in us", MEASURE(""), FACT,                                          \
-      "one call as measured best on this GPU (docs/references.md)",                                \
-      lpo_cell_measure(r.rates.best_us), .minor = 9)                                               \
+      "one call as measured best on this GPU (docs/references.md)", r.rates.best_us, .minor = 9)   \
     X(operator, to_best, "Of the best", PERCENT, FACT,                                             \
       "that time over the time of a call: 1 is as good", share_cell(r.rates.to_best))
 
@@ -585,15 +574,15 @@ typedef struct lpo_program_step step_row;
     X(step, number, "Number", COUNT, KEY, "that the name gives",                                   \
       lpo_cell_whole_if(r->facts.number >= 0, r->facts.number))                                    \
     X(step, kind, "Kind", TEXT, KEY, "step, prefill, decode or mixed",                             \
-      lpo_cell_text(lpo_steps_kind_name(r->facts.kind)))                                           \
+      lpo_steps_kind_name(r->facts.kind))                                                          \
     X(step, process, "Process", COUNT, KEY, "number of the process",                               \
       lpo_tables_pid(rows, r->process))                                                            \
     X(step, rank, "Rank", COUNT, KEY, "rank of the process in its job",                            \
       lpo_tables_rank(rows, r->process))                                                           \
-    X(step, start_ns, "Start", NS, FACT, "when it began", lpo_cell_whole(r->start_ns))             \
+    X(step, start_ns, "Start", NS, FACT, "when it began", r->start_ns)                             \
     X(step, wall_ns, "Wall time", NS, ADDS,                                                        \
-      "to the start of the next step; of the last one to its own end", lpo_cell_whole(r->wall_ns)) \
-    X(step, host_ns, "Host", NS, ADDS, "how long its range was open", lpo_cell_whole(r->host_ns))  \
+      "to the start of the next step; of the last one to its own end", r->wall_ns)                 \
+    X(step, host_ns, "Host", NS, ADDS, "how long its range was open", r->host_ns)                  \
     X(step, gpu_ns, "GPU", NS, ADDS, "from the first start to the last end of its work",           \
       lpo_cell_whole_if(ON_GPU, r->gpu_ns))                                                        \
     X(step, compute_ns, "Compute", NS, ADDS, "of it, kernels that are no communication",           \
@@ -603,14 +592,12 @@ typedef struct lpo_program_step step_row;
     X(step, exposed_copy_ns, "Exposed copies", NS, ADDS, "of it, copies and memsets alone",        \
       lpo_cell_whole_if(ON_GPU, r->exposed_copy_ns))                                               \
     X(step, idle_ns, "Idle", NS, ADDS, "of it, nothing", lpo_cell_whole_if(ON_GPU, r->idle_ns))    \
-    X(step, gpu_operations, "GPU operations", COUNT, ADDS, "that it launched",                     \
-      lpo_cell_count(r->operations))                                                               \
+    X(step, gpu_operations, "GPU operations", COUNT, ADDS, "that it launched", r->operations)      \
     X(step, requests, "Requests", COUNT, FACT, "that the name gives",                              \
       lpo_cell_whole_if(r->facts.requests >= 0, r->facts.requests))                                \
     X(step, tokens, "Tokens", COUNT, ADDS, "that the name gives",                                  \
       lpo_cell_whole_if(r->facts.tokens >= 0, r->facts.tokens))                                    \
-    X(step, slow, "Slow", FLAG, FACT, "1: far above the others of its kind",                       \
-      lpo_cell_whole(r->slow))
+    X(step, slow, "Slow", FLAG, FACT, "1: far above the others of its kind", r->slow)
 
 LPO_TABLE(step, STEP)
 
@@ -638,8 +625,8 @@ static uint64_t gaps_of(const struct lpo_wall_device *d)
 }
 
 #define CAUSE(X, key, title, meaning, at)                                                          \
-    X(wall, key##_ns, title, NS, ADDS, meaning, lpo_cell_whole(r->idle[at].ns))                    \
-    X(wall, key##_gaps, title " gaps", COUNT, ADDS, "how often", lpo_cell_count(r->idle[at].count))
+    X(wall, key##_ns, title, NS, ADDS, meaning, r->idle[at].ns)                                    \
+    X(wall, key##_gaps, title " gaps", COUNT, ADDS, "how often", r->idle[at].count)
 
 #define WALL(X)                                                                                    \
     X(wall, device, "GPU", COUNT, KEY, "number of the GPU", lpo_tables_device(rows, r->device))    \
@@ -647,8 +634,8 @@ static uint64_t gaps_of(const struct lpo_wall_device *d)
       device_rank_cell(rows, r->device))                                                           \
     X(wall, scope, "GPU", TEXT, FACT, "device:<id>, of a job rank:<n>/device:<id>",                \
       lpo_tables_scope(rows, r->device))                                                           \
-    X(wall, start_ns, "Start", NS, FACT, "first start of its work", lpo_cell_whole(r->start_ns))   \
-    X(wall, span_ns, "Span", NS, ADDS, "first start to last end", lpo_cell_whole(r->span_ns))      \
+    X(wall, start_ns, "Start", NS, FACT, "first start of its work", r->start_ns)                   \
+    X(wall, span_ns, "Span", NS, ADDS, "first start to last end", r->span_ns)                      \
     X(wall, compute_ns, "Compute", NS, ADDS, "a kernel runs that is no communication",             \
       lpo_cell_whole_if(!r->parts_unknown, r->compute_ns))                                         \
     X(wall, exposed_communication_ns, "Exposed communication", NS, ADDS,                           \
@@ -656,11 +643,10 @@ static uint64_t gaps_of(const struct lpo_wall_device *d)
       lpo_cell_whole_if(!r->parts_unknown, r->exposed_communication_ns))                           \
     X(wall, exposed_copy_ns, "Exposed copies", NS, ADDS, "else a copy or memset runs",             \
       lpo_cell_whole_if(!r->parts_unknown, r->exposed_copy_ns))                                    \
-    X(wall, idle_ns, "Idle", NS, ADDS, "else nothing runs", lpo_cell_whole(r->idle_ns))            \
-    X(wall, gaps, "Gaps", COUNT, ADDS, "stretches without any operation",                          \
-      lpo_cell_count(gaps_of(r)))                                                                  \
+    X(wall, idle_ns, "Idle", NS, ADDS, "else nothing runs", r->idle_ns)                            \
+    X(wall, gaps, "Gaps", COUNT, ADDS, "stretches without any operation", gaps_of(r))              \
     X(wall, longest_gap_ns, "Longest gap", NS, MOST, "of these",                                   \
-      lpo_cell_whole(r->longest.len ? r->longest.at[0].ns : 0))                                    \
+      r->longest.len ? r->longest.at[0].ns : 0)                                                    \
     CAUSE(X, blocked, "Blocked", "idle: the host waited in a call", LPO_IDLE_BLOCKED)              \
     CAUSE(X, host, "Host", "idle: the host launched too late", LPO_IDLE_HOST)                      \
     CAUSE(X, queued, "Queued", "idle: launched, but it waited for something else",                 \
@@ -703,15 +689,14 @@ typedef struct gap gap_row;
     X(gap, device, "GPU", COUNT, KEY, "number of the GPU", lpo_tables_device(rows, r->device))     \
     X(gap, rank, "Rank", COUNT, KEY, "rank of the process that saw it",                            \
       device_rank_cell(rows, r->device))                                                           \
-    X(gap, start_ns, "Start", NS, FACT, "when it began", lpo_cell_whole(r->start_ns))              \
-    X(gap, idle_ns, "Length", NS, ADDS, "how long nothing ran", lpo_cell_whole(r->ns))             \
+    X(gap, start_ns, "Start", NS, FACT, "when it began", r->start_ns)                              \
+    X(gap, idle_ns, "Length", NS, ADDS, "how long nothing ran", r->ns)                             \
     X(gap, cause, "Cause", TEXT, KEY, "blocked, host, queued or unknown",                          \
-      lpo_cell_text(lpo_wall_cause_name(r->cause)))                                                \
+      lpo_wall_cause_name(r->cause))                                                               \
     X(gap, call, "Call", TEXT, KEY, "call of the launching thread that covers most of it",         \
       r->call == LPO_NONE ? lpo_cell_unknown()                                                     \
                           : lpo_tables_name(rows, lpo_tables_trace(rows)->calls.at[r->call].name)) \
-    X(gap, next_op, "Next operation", COUNT, FACT, "gpu_ops.id of what ends it",                   \
-      lpo_cell_whole(r->op))                                                                       \
+    X(gap, next_op, "Next operation", COUNT, FACT, "gpu_ops.id of what ends it", r->op)            \
     X(gap, region, "Launched from", TEXT, KEY, "path of the region of that operation",             \
       lpo_tables_region_of(rows, lpo_region_place(lpo_tables_analysis(rows)->tree,                 \
                                                   &lpo_tables_trace(rows)->gpu_ops.at[r->op])))
@@ -750,35 +735,31 @@ static struct lpo_measure best_of(const struct lpo_rows *rows, const collective_
 }
 
 #define COLLECTIVE(X)                                                                              \
-    X(collective, kind, "Collective", TEXT, KEY, "all-reduce, all-gather …",                       \
-      lpo_cell_text(r->kind))                                                                      \
-    X(collective, bytes, "Message", BYTES, KEY, "of one message", lpo_cell_measure(r->bytes))      \
+    X(collective, kind, "Collective", TEXT, KEY, "all-reduce, all-gather …", r->kind)              \
+    X(collective, bytes, "Message", BYTES, KEY, "of one message", r->bytes)                        \
     X(collective, dtype, "Type", TEXT, KEY, "of its elements", lpo_tables_name(rows, r->dtype),    \
       .minor = 3, .width = 8)                                                                      \
     X(collective, ranks, "Ranks", COUNT, KEY, "of its group",                                      \
       lpo_cell_whole_if(r->ranks > 0, r->ranks))                                                   \
     X(collective, group, "Group", TEXT, KEY, "name of the group", lpo_tables_name(rows, r->group), \
       .minor = 3, .width = 12)                                                                     \
-    X(collective, calls, "Calls", COUNT, ADDS, "kernels", lpo_cell_count(r->calls))                \
-    X(collective, gpu_ns, "Time", NS, ADDS, "of the kernels, waiting included",                    \
-      lpo_cell_whole(r->ns))                                                                       \
+    X(collective, calls, "Calls", COUNT, ADDS, "kernels", r->calls)                                \
+    X(collective, gpu_ns, "Time", NS, ADDS, "of the kernels, waiting included", r->ns)             \
     X(collective, exposed_ns, "Exposed", NS, ADDS, "of it with nothing computed on that GPU",      \
       lpo_cell_whole_if(!r->exposed_unknown, r->exposed_ns))                                       \
-    X(collective, min_ns, "Min", NS, LEAST, "shortest call", lpo_cell_whole(r->min_ns),            \
-      .minor = 2)                                                                                  \
-    X(collective, mean_ns, "Mean", NS, FACT, "mean of the calls",                                  \
-      lpo_cell_whole(r->ns / (int64_t)r->calls), .minor = 1)                                       \
-    X(collective, max_ns, "Max", NS, MOST, "longest call", lpo_cell_whole(r->max_ns), .minor = 2)  \
+    X(collective, min_ns, "Min", NS, LEAST, "shortest call", r->min_ns, .minor = 2)                \
+    X(collective, mean_ns, "Mean", NS, FACT, "mean of the calls", r->ns / (int64_t)r->calls,       \
+      .minor = 1)                                                                                  \
+    X(collective, max_ns, "Max", NS, MOST, "longest call", r->max_ns, .minor = 2)                  \
     X(collective, bytes_per_s, "Algorithm bandwidth", MEASURE("B/s"), FACT,                        \
-      "bytes of the messages over the time of the kernels", lpo_cell_measure(r->rate), .minor = 3) \
+      "bytes of the messages over the time of the kernels", r->rate, .minor = 3)                   \
     X(collective, bus_bytes_per_s, "Bus bandwidth", MEASURE("B/s"), FACT,                          \
-      "the same as it loads the busiest link, as nccl-tests defines it",                           \
-      lpo_cell_measure(r->bus_rate))                                                               \
+      "the same as it loads the busiest link, as nccl-tests defines it", r->bus_rate)              \
     X(collective, best_bus_bytes_per_s, "Of the fastest call", MEASURE("B/s"), FACT,               \
-      "bus bandwidth of the fastest call", lpo_cell_measure(r->best_bus_rate), .minor = 3)         \
+      "bus bandwidth of the fastest call", r->best_bus_rate, .minor = 3)                           \
     X(collective, best_us, "Best in us", MEASURE(""), FACT,                                        \
-      "one call as NCCL was measured best between such GPUs of one node",                          \
-      lpo_cell_measure(best_of(rows, r)), .minor = 3)                                              \
+      "one call as NCCL was measured best between such GPUs of one node", best_of(rows, r),        \
+      .minor = 3)                                                                                  \
     X(collective, to_best, "Of the best", PERCENT, FACT,                                           \
       "that time over the time of the shortest call: 1 is as good",                                \
       best_of(rows, r).how && r->min_ns > 0                                                        \
@@ -803,7 +784,7 @@ struct lpo_rows lpo_tables_open_collectives(const void *of)
 typedef struct lpo_rank_row rank_row;
 
 #define RANK(X)                                                                                    \
-    X(rank, rank, "Rank", COUNT, KEY, "number of the rank", lpo_cell_whole(r->rank))               \
+    X(rank, rank, "Rank", COUNT, KEY, "number of the rank", r->rank)                               \
     X(rank, offset_ns, "Clock", NS, FACT, "its clock minus that of the first rank",                \
       lpo_cell_whole_if(r->aligned, r->offset_ns))                                                 \
     X(rank, error_ns, "Error", NS, FACT, "error of that",                                          \
@@ -812,21 +793,18 @@ typedef struct lpo_rank_row rank_row;
       r->aligned ? lpo_cell_real(1e6 * r->drift) : lpo_cell_unknown())                             \
     X(rank, offset_at_ns, "Clock at", NS, FACT, "moment at which offset_ns holds",                 \
       lpo_cell_whole_if(r->aligned, r->middle_ns))                                                 \
-    X(rank, collectives, "Collectives", COUNT, ADDS, "kernels that communicate",                   \
-      lpo_cell_count(r->collectives))                                                              \
-    X(rank, matched, "Matched", COUNT, ADDS, "of them with a counterpart elsewhere",               \
-      lpo_cell_count(r->matched))                                                                  \
+    X(rank, collectives, "Collectives", COUNT, ADDS, "kernels that communicate", r->collectives)   \
+    X(rank, matched, "Matched", COUNT, ADDS, "of them with a counterpart elsewhere", r->matched)   \
     X(rank, waiting_ns, "Waiting", NS, ADDS, "in collectives, for other ranks",                    \
       lpo_cell_whole_if(r->aligned, r->waiting_ns))                                                \
     X(rank, sending_ns, "Sending", NS, ADDS, "in collectives, when all had come",                  \
       lpo_cell_whole_if(r->aligned, r->sending_ns))                                                \
     X(rank, exposed_waiting_ns, "Waits, exposed", NS, ADDS,                                        \
-      "of the waiting, with nothing computed", lpo_cell_whole(r->exposed_waiting_ns))              \
+      "of the waiting, with nothing computed", r->exposed_waiting_ns)                              \
     X(rank, exposed_sending_ns, "Sends, exposed", NS, ADDS,                                        \
-      "of the sending, with nothing computed", lpo_cell_whole(r->exposed_sending_ns))              \
+      "of the sending, with nothing computed", r->exposed_sending_ns)                              \
     X(rank, exposed_unknown_ns, "Not known, exposed", NS, ADDS,                                    \
-      "exposed communication that was not matched", lpo_cell_whole(r->exposed_unknown_ns),         \
-      .minor = 2)                                                                                  \
+      "exposed communication that was not matched", r->exposed_unknown_ns, .minor = 2)             \
     X(rank, late, "Last", COUNT, ADDS, "collectives to which it came last",                        \
       lpo_cell_whole_if(r->aligned, (int64_t)r->late))                                             \
     X(rank, delay_ns, "Behind", NS, ADDS, "after the second to last, summed",                      \
@@ -862,9 +840,8 @@ struct critical_step {
       lpo_tables_pid(rows, r->step->process))                                                      \
     X(critical, step, "Step", TEXT, KEY, "name of its range",                                      \
       lpo_tables_name(rows, r->step->name))                                                        \
-    X(critical, start_ns, "Start", NS, FACT, "when it began", lpo_cell_whole(r->step->start_ns))   \
-    X(critical, wall_ns, "Wall time", NS, ADDS, "to the start of the next step",                   \
-      lpo_cell_whole(r->step->wall_ns))                                                            \
+    X(critical, start_ns, "Start", NS, FACT, "when it began", r->step->start_ns)                   \
+    X(critical, wall_ns, "Wall time", NS, ADDS, "to the start of the next step", r->step->wall_ns) \
     X(critical, host_ns, "Host", NS, ADDS, "of the path: the program on the host", ON_PATH(HOST))  \
     X(critical, calls_ns, "Calls", NS, ADDS, "calls that do not wait", ON_PATH(CALLS))             \
     X(critical, launch_delay_ns, "Launch delay", NS, ADDS, "from a launch to its start",           \
@@ -939,7 +916,7 @@ typedef struct region_metric metric_row;
       metric_value(rows, r))                                                                       \
     X(metric, unit, "Unit", TEXT, FACT, "of the value", lpo_tables_name(rows, IS->unit))           \
     X(metric, how, "How", TEXT, FACT, "how values of kernels were put together, or sampled",       \
-      lpo_cell_text(IS->sampled ? "sampled" : lpo_trace_combine_name(IS->combine)))
+      IS->sampled ? "sampled" : lpo_trace_combine_name(IS->combine))
 
 LPO_TABLE(metric, METRIC)
 

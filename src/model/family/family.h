@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model/family/family.h - model families as rows of data.
  *
- * A row says how one `model_type` names its modules, which of the shared blocks it is made of and
- * which config keys steer them; model/decoder.c and vision.c walk any row. To add a family,
- * add a row (and its class's defaults); only a block that no family has yet needs code.
+ * A row of conf/rules/families.yaml says how one `model_type` names its modules, which of the
+ * shared blocks it is made of and which config keys steer them; model/decoder.c and vision.c walk
+ * any row. To add a family, add a row (and its class's defaults); only a block that no family has
+ * yet needs code.
  *
  * Wherever a row says "key or yes": NULL is no, "yes" is yes, anything else is a boolean config
  * key. Where several rows have one model_type, the first whose `when` matches wins. */

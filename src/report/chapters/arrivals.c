@@ -86,19 +86,18 @@ static struct lpo_cell known_cell(const late_row *r, int64_t v)
 }
 
 #define LATE(X)                                                                                    \
-    X(late, rank, "Rank", COUNT, KEY, "number of the rank", lpo_cell_whole(r->of->rank))           \
+    X(late, rank, "Rank", COUNT, KEY, "number of the rank", r->of->rank)                           \
     X(late, waiting_ns, "Waits, exposed", NS, ADDS, "until the last rank has arrived",             \
       known_cell(r, r->of->exposed_waiting_ns))                                                    \
     X(late, sending_ns, "Sends, exposed", NS, ADDS, "when all have arrived",                       \
       known_cell(r, r->of->exposed_sending_ns))                                                    \
     X(late, unknown_ns, "Not known, exposed", NS, ADDS, "collectives that were not matched",       \
-      lpo_cell_whole(r->of->exposed_unknown_ns), .minor = 2)                                       \
+      r->of->exposed_unknown_ns, .minor = 2)                                                       \
     X(late, late, "Times last", COUNT, ADDS, "it came last", known_cell(r, (int64_t)r->of->late))  \
     X(late, delay_ns, "Late by", NS, ADDS, "after the rank before it",                             \
       known_cell(r, r->of->delay_ns))                                                              \
     X(late, offset, "Its clock", TEXT, FACT, "against that of the first rank",                     \
-      lpo_cell_text(clock_text(((const struct lpo_tables_of *)rows->of)->arena, r->of)),           \
-      .minor = 1)
+      clock_text(((const struct lpo_tables_of *)rows->of)->arena, r->of), .minor = 1)
 
 LPO_TABLE(late, LATE)
 
@@ -117,24 +116,19 @@ static struct lpo_cell often_cell(const struct lpo_rows *rows, const skew_row *c
 }
 
 #define SKEW(X)                                                                                    \
-    X(skew, kind, "Collective", TEXT, KEY, "all-reduce, all-gather …", lpo_cell_text(r->kind))     \
-    X(skew, bytes, "Message", BYTES, KEY, "of one message", lpo_cell_measure(r->bytes))            \
-    X(skew, ranks, "Ranks", COUNT, KEY, "of its group", lpo_cell_count(r->ranks))                  \
-    X(skew, calls, "Calls", COUNT, ADDS, "of which all ranks were recorded",                       \
-      lpo_cell_count(r->calls))                                                                    \
+    X(skew, kind, "Collective", TEXT, KEY, "all-reduce, all-gather …", r->kind)                    \
+    X(skew, bytes, "Message", BYTES, KEY, "of one message", r->bytes)                              \
+    X(skew, ranks, "Ranks", COUNT, KEY, "of its group", r->ranks)                                  \
+    X(skew, calls, "Calls", COUNT, ADDS, "of which all ranks were recorded", r->calls)             \
     X(skew, skew_ns, "Skew, median", NS, FACT, "from the first rank that came to the last",        \
-      lpo_cell_whole(r->skew_ns))                                                                  \
-    X(skew, max_skew_ns, "Skew, most", NS, MOST, "of one call", lpo_cell_whole(r->max_skew_ns),    \
-      .minor = 1)                                                                                  \
-    X(skew, transfer_ns, "Transfer, median", NS, FACT, "when all had come",                        \
-      lpo_cell_whole(r->transfer_ns))                                                              \
-    X(skew, bus_bytes_per_s, "Bus bandwidth", MEASURE("B/s"), FACT, "in that time",                \
-      lpo_cell_measure(r->bus_rate))                                                               \
+      r->skew_ns)                                                                                  \
+    X(skew, max_skew_ns, "Skew, most", NS, MOST, "of one call", r->max_skew_ns, .minor = 1)        \
+    X(skew, transfer_ns, "Transfer, median", NS, FACT, "when all had come", r->transfer_ns)        \
+    X(skew, bus_bytes_per_s, "Bus bandwidth", MEASURE("B/s"), FACT, "in that time", r->bus_rate)   \
     X(skew, late, "Most often last", TEXT, FACT, "rank and how often", often_cell(rows, r))        \
     X(skew, late_rank, "Latest rank", COUNT, FACT, "most often last",                              \
       lpo_cell_whole_if(r->late_rank >= 0, r->late_rank))                                          \
-    X(skew, late_calls, "Late calls", COUNT, ADDS, "how often it was last",                        \
-      lpo_cell_count(r->late_calls))
+    X(skew, late_calls, "Late calls", COUNT, ADDS, "how often it was last", r->late_calls)
 
 LPO_TABLE(skew, SKEW)
 
@@ -236,15 +230,15 @@ static struct lpo_cell odd_ranks_cell(const struct lpo_rows *rows, const over_ro
 
 #define OVER(X)                                                                                    \
     X(over, path, "Region", TEXT, KEY, "path of the region", path_cell(rows, r))                   \
-    X(over, min_ns, "Least", NS, LEAST, "GPU time of a rank", lpo_cell_whole(r->min_ns))           \
-    X(over, median_ns, "Median", NS, FACT, "GPU time of a rank", lpo_cell_whole(r->median_ns))     \
-    X(over, max_ns, "Most", NS, MOST, "GPU time of a rank", lpo_cell_whole(r->max_ns))             \
-    X(over, min_rank, "Least on", COUNT, FACT, "rank", lpo_cell_whole(r->min_rank))                \
-    X(over, max_rank, "Most on", COUNT, FACT, "rank", lpo_cell_whole(r->max_rank))                 \
-    X(over, odd, "Odd", COUNT, FACT, "how many ranks differ", lpo_cell_count(r->odd))              \
+    X(over, min_ns, "Least", NS, LEAST, "GPU time of a rank", r->min_ns)                           \
+    X(over, median_ns, "Median", NS, FACT, "GPU time of a rank", r->median_ns)                     \
+    X(over, max_ns, "Most", NS, MOST, "GPU time of a rank", r->max_ns)                             \
+    X(over, min_rank, "Least on", COUNT, FACT, "rank", r->min_rank)                                \
+    X(over, max_rank, "Most on", COUNT, FACT, "rank", r->max_rank)                                 \
+    X(over, odd, "Odd", COUNT, FACT, "how many ranks differ", r->odd)                              \
     X(over, odd_ranks, "Odd ranks", LIST, FACT, "which", odd_ranks_cell(rows, r))                  \
     X(over, differ, "Ranks that differ", TEXT, FACT, "by how much",                                \
-      lpo_cell_text(odd_text(((const struct lpo_tables_of *)rows->of)->arena, r)))
+      odd_text(((const struct lpo_tables_of *)rows->of)->arena, r))
 
 LPO_TABLE(over, OVER)
 

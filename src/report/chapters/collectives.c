@@ -41,19 +41,17 @@ static struct lpo_cell behind_cell(const struct lpo_rows *rows, const hiding_row
 }
 
 #define HIDDEN(X)                                                                                  \
-    X(hiding, kind, "Collective", TEXT, KEY, "that is hidden", lpo_cell_text(r->kind))             \
-    X(hiding, ns, "Hidden", NS, ADDS, "while the kernel ran", lpo_cell_whole(r->ns))               \
+    X(hiding, kind, "Collective", TEXT, KEY, "that is hidden", r->kind)                            \
+    X(hiding, ns, "Hidden", NS, ADDS, "while the kernel ran", r->ns)                               \
     X(hiding, share, "Of its time", PERCENT, FACT, "of all of this kind",                          \
       lpo_cell_share(                                                                              \
           (double)r->ns,                                                                           \
           (double)time_of(lpo_analysis_collectives(lpo_tables_analysis(rows)), r->kind)))          \
-    X(hiding, overlaps, "Overlaps", COUNT, ADDS, "how often", lpo_cell_count(r->overlaps),         \
-      .minor = 1)                                                                                  \
+    X(hiding, overlaps, "Overlaps", COUNT, ADDS, "how often", r->overlaps, .minor = 1)             \
     X(hiding, behind, "Behind work of", TEXT, FACT, "region of the kernel, or of its forward",     \
       behind_cell(rows, r))                                                                        \
     X(hiding, region, "Region", TEXT, KEY, "the same", lpo_tables_region(rows, r->region))         \
-    X(hiding, backward, "Backward", FLAG, KEY, "the kernel is of the backward pass",               \
-      lpo_cell_flag(r->backward))                                                                  \
+    X(hiding, backward, "Backward", FLAG, KEY, "the kernel is of the backward pass", r->backward)  \
     X(hiding, kernel, "Behind the kernel", TEXT, KEY, "that computes",                             \
       lpo_tables_kernel(rows, r->kernel))
 

@@ -202,10 +202,9 @@ static struct lpo_cell active_cell(const config_row *r, enum lpo_counters_meanin
     X(config, bytes, "Bytes", BYTES, KEY, "of a copy",                                             \
       lpo_cell_whole_if(r->c->shape == LPO_NONE && r->c->kind != LPO_KERNEL,                       \
                         (int64_t)r->c->bytes))                                                     \
-    X(config, launches, "Launches", COUNT, ADDS, "of it", lpo_cell_count(r->c->launches))          \
-    X(config, gpu_ns, "GPU time", NS, ADDS, "of all launches", lpo_cell_whole(r->c->ns))           \
-    X(config, mean_ns, "Mean time", NS, FACT, "of one launch",                                     \
-      lpo_cell_whole((int64_t)mean_of(r)))                                                         \
+    X(config, launches, "Launches", COUNT, ADDS, "of it", r->c->launches)                          \
+    X(config, gpu_ns, "GPU time", NS, ADDS, "of all launches", r->c->ns)                           \
+    X(config, mean_ns, "Mean time", NS, FACT, "of one launch", (int64_t)mean_of(r))                \
     X(config, dram_bytes, "DRAM per launch", BYTES, FACT, "read and written",                      \
       known_cell(r, lpo_measure_estimated(r->bytes)))                                              \
     X(config, dram_bytes_error, "±", BYTES, FACT, "standard error of that",                        \
@@ -217,7 +216,7 @@ static struct lpo_cell active_cell(const config_row *r, enum lpo_counters_meanin
     X(config, sm_active, "SMs", PERCENT, FACT, "that had work",                                    \
       active_cell(r, LPO_COUNTER_SM_ACTIVE), .minor = 2)                                           \
     X(config, ncu_dram_bytes, "By ncu", BYTES, FACT, "the same as ncu measured it",                \
-      lpo_cell_measure(ncu_dram(lpo_tables_trace(rows), r->c)))
+      ncu_dram(lpo_tables_trace(rows), r->c))
 
 LPO_TABLE(config, CONFIG)
 

@@ -139,7 +139,7 @@ static struct lpo_cell rate_cell(const struct lpo_sum *s)
 #define COPY(X)                                                                                    \
     X(copy, kind, "Copy or memset", TEXT, KEY, "as the source names it",                           \
       lpo_tables_name(rows, r->name))                                                              \
-    X(copy, count, "Count", COUNT, ADDS, "of it", lpo_cell_count(r->sum.launches))                 \
+    X(copy, count, "Count", COUNT, ADDS, "of it", r->sum.launches)                                 \
     X(copy, ns, "Time", NS, ADDS, "of these", lpo_tables_some(&r->sum, r->sum.ns, true))           \
     X(copy, bytes, "Bytes", BYTES, ADDS, "that they moved; a source that does not know prints 0",  \
       lpo_cell_whole_if(r->sum.bytes > 0, (int64_t)r->sum.bytes))                                  \
@@ -176,9 +176,9 @@ typedef struct {
 
 #define CLASS(X)                                                                                   \
     X(class, class, "Class", TEXT, KEY, "guessed from the names of the kernels",                   \
-      lpo_cell_text(lpo_region_class_name(r->of->class)))                                          \
-    X(class, kernels, "Kernels", COUNT, ADDS, "by name", lpo_cell_count(r->of->kernels))           \
-    X(class, launches, "Launches", COUNT, ADDS, "of these", lpo_cell_count(r->of->sum.launches))   \
+      lpo_region_class_name(r->of->class))                                                         \
+    X(class, kernels, "Kernels", COUNT, ADDS, "by name", r->of->kernels)                           \
+    X(class, launches, "Launches", COUNT, ADDS, "of these", r->of->sum.launches)                   \
     X(class, gpu_ns, "GPU time", NS, ADDS, "of all launches",                                      \
       lpo_tables_some(&r->of->sum, r->of->sum.ns, true))                                           \
     X(class, share, "Share", PERCENT, FACT, "of the GPU time of all kernels",                      \

@@ -84,14 +84,13 @@ typedef struct {
     X(held, device, "GPU", TEXT, KEY, "whose memory", lpo_tables_scope(rows, r->s->device))        \
     X(held, what, "Memory", TEXT, KEY, "allocated, reserved …", lpo_tables_name(rows, r->s->name)) \
     X(held, first_bytes, "First", BYTES, FACT, "at the first allocation",                          \
-      lpo_cell_real(r->s->points.at[0].value), .minor = 1)                                         \
-    X(held, peak_bytes, "Peak", BYTES, MOST, "at any time", lpo_cell_real(highest(r->s)->value))   \
+      r->s->points.at[0].value, .minor = 1)                                                        \
+    X(held, peak_bytes, "Peak", BYTES, MOST, "at any time", highest(r->s)->value)                  \
     X(held, peak_at_ns, "Peak after", NS, FACT, "the first allocation",                            \
-      lpo_cell_whole(highest(r->s)->ns - r->zero_ns))                                              \
+      highest(r->s)->ns - r->zero_ns)                                                              \
     X(held, last_bytes, "Last", BYTES, FACT, "at the end",                                         \
-      lpo_cell_real(r->s->points.at[r->s->points.len - 1].value))                                  \
-    X(held, samples, "Samples", COUNT, ADDS, "that were recorded", lpo_cell_count(r->s->seen),     \
-      .minor = 2)
+      r->s->points.at[r->s->points.len - 1].value)                                                 \
+    X(held, samples, "Samples", COUNT, ADDS, "that were recorded", r->s->seen, .minor = 2)
 
 LPO_TABLE(held, HELD)
 
@@ -170,33 +169,30 @@ static const struct lpo_allocator *allocator_of(const struct lpo_rows *rows, con
 }
 
 #define PEAK(X)                                                                                    \
-    X(peak, type, "Type", TEXT, KEY, "of the device", lpo_cell_text("GPU"))                        \
+    X(peak, type, "Type", TEXT, KEY, "of the device", "GPU")                                       \
     X(peak, gpu, "GPU", COUNT, KEY, "its number",                                                  \
       lpo_tables_device(rows, allocator_of(rows, r)->device))                                      \
     X(peak, scope, "GPU", TEXT, KEY, "device:<id>, of a job rank:<n>/device:<id>",                 \
       lpo_tables_scope(rows, allocator_of(rows, r)->device))                                       \
     X(peak, source, "From", TEXT, KEY, "profiler or snapshot",                                     \
-      lpo_cell_text(sources[allocator_of(rows, r)->source]))                                       \
-    X(peak, allocations, "Allocations", COUNT, ADDS, "that were recorded",                         \
-      lpo_cell_count(r->allocations), .minor = 1)                                                  \
-    X(peak, frees, "Frees", COUNT, ADDS, "that were recorded", lpo_cell_count(r->frees),           \
-      .minor = 3)                                                                                  \
+      sources[allocator_of(rows, r)->source])                                                      \
+    X(peak, allocations, "Allocations", COUNT, ADDS, "that were recorded", r->allocations,         \
+      .minor = 1)                                                                                  \
+    X(peak, frees, "Frees", COUNT, ADDS, "that were recorded", r->frees, .minor = 3)               \
     X(peak, peak_bytes, "Peak", BYTES, MOST, "in use at one time", bytes_cell(r->peak_bytes))      \
-    X(peak, peak_at_ns, "After", NS, FACT, "the first event",                                      \
-      lpo_cell_whole(r->peak_ns - r->first_ns))                                                    \
+    X(peak, peak_at_ns, "After", NS, FACT, "the first event", r->peak_ns - r->first_ns)            \
     X(peak, reserved_bytes, "Reserved then", BYTES, FACT, "by the allocator",                      \
       bytes_cell(r->reserved_bytes))                                                               \
     X(peak, unused_bytes, "Unused", BYTES, FACT, "of these", bytes_cell(unused(r)))                \
     X(peak, most_reserved_bytes, "Most reserved", BYTES, MOST, "at any time",                      \
       bytes_cell(r->most_reserved), .minor = 2)                                                    \
     X(peak, growth_bytes, "Growth", BYTES, FACT, "most in use beside what was at first",           \
-      lpo_cell_whole(r->growth_bytes))                                                             \
-    X(peak, largest_bytes, "Largest allocation", BYTES, MOST, "one block",                         \
-      lpo_cell_whole(r->largest_bytes))                                                            \
+      r->growth_bytes)                                                                             \
+    X(peak, largest_bytes, "Largest allocation", BYTES, MOST, "one block", r->largest_bytes)       \
     X(peak, older_bytes, "From before the recording", BYTES, FACT, "of the peak",                  \
       bytes_cell(r->has_owners ? r->older_bytes : LPO_NO_TIME))                                    \
     X(peak, out_of_memory, "Refused", COUNT, ADDS, "allocations",                                  \
-      lpo_cell_count(allocator_of(rows, r)->out_of_memory))
+      allocator_of(rows, r)->out_of_memory)
 
 LPO_TABLE(peak, PEAK)
 
@@ -227,33 +223,27 @@ static const struct lpo_memory_sum *sum_of(const share_row *r)
     X(share, device, "GPU", TEXT, KEY, "whose memory",                                             \
       lpo_tables_scope(rows, allocator_of(rows, r->peak)->device), .width = 12)                    \
     X(share, source, "From", TEXT, KEY, "profiler or snapshot",                                    \
-      lpo_cell_text(sources[allocator_of(rows, r->peak)->source]), .minor = 3, .width = 8)         \
-    X(share, bytes, "Bytes", BYTES, ADDS, "of the peak", lpo_cell_whole(r->o->bytes))              \
+      sources[allocator_of(rows, r->peak)->source], .minor = 3, .width = 8)                        \
+    X(share, bytes, "Bytes", BYTES, ADDS, "of the peak", r->o->bytes)                              \
     X(share, share, "Of the peak", PERCENT, FACT, "bytes over its bytes",                          \
       lpo_cell_share((double)r->o->bytes, (double)r->peak->peak_bytes))                            \
-    X(share, allocations, "Allocations", COUNT, ADDS, "of these",                                  \
-      lpo_cell_count(r->o->allocations), .minor = 1)                                               \
-    X(share, place, "Place", TEXT, KEY, "innermost frame outside of the framework",                \
-      lpo_cell_text(r->o->place))                                                                  \
+    X(share, allocations, "Allocations", COUNT, ADDS, "of these", r->o->allocations, .minor = 1)   \
+    X(share, place, "Place", TEXT, KEY, "innermost frame outside of the framework", r->o->place)   \
     X(share, library, "Through", TEXT, FACT, "what the program called",                            \
       lpo_tables_name(rows, r->o->library), .minor = 3)                                            \
     X(share, operator, "Operator", TEXT, KEY, "that allocated it",                                 \
       lpo_tables_name(rows, r->o->op))                                                             \
     X(share, category, "For", TEXT, FACT, "an estimate",                                           \
-      lpo_cell_text(lpo_memory_category_name((enum lpo_memory_category)r->o->category)),           \
-      .minor = 2)                                                                                  \
+      lpo_memory_category_name((enum lpo_memory_category)r->o->category), .minor = 2)              \
     X(share, lifetime_ns, "Lived", NS, FACT, "mean of the blocks that were freed",                 \
       lpo_cell_whole_if(r->o->freed > 0, r->o->freed ? r->o->lived_ns / (int64_t)r->o->freed : 0)) \
     X(share, shapes, "Shapes", TEXT, FACT, "of the operator's inputs",                             \
       lpo_tables_name(rows, r->o->shapes), .minor = 2)                                             \
-    X(share, purpose, "For", TEXT, KEY, "an estimate",                                             \
-      lpo_cell_text(lpo_memory_category_name(r->category)))                                        \
-    X(share, purpose_bytes, "Bytes (estimated)", BYTES, ADDS, "of the peak",                       \
-      lpo_cell_whole(sum_of(r)->bytes))                                                            \
+    X(share, purpose, "For", TEXT, KEY, "an estimate", lpo_memory_category_name(r->category))      \
+    X(share, purpose_bytes, "Bytes (estimated)", BYTES, ADDS, "of the peak", sum_of(r)->bytes)     \
     X(share, purpose_share, "Of the peak", PERCENT, FACT, "bytes over its bytes",                  \
       lpo_cell_share((double)sum_of(r)->bytes, (double)r->peak->peak_bytes))                       \
-    X(share, blocks, "Blocks", COUNT, ADDS, "of these", lpo_cell_count(sum_of(r)->blocks),         \
-      .minor = 1)
+    X(share, blocks, "Blocks", COUNT, ADDS, "of these", sum_of(r)->blocks, .minor = 1)
 
 LPO_TABLE(share, SHARE)
 
@@ -318,24 +308,22 @@ static struct lpo_cell stream_cell(const struct lpo_rows *rows, int64_t stream)
     X(pool, device, "GPU", TEXT, KEY, "whose memory",                                              \
       lpo_tables_scope(rows, lpo_tables_trace(rows)->allocators.at[r->allocator].device))          \
     X(pool, pool, "Pool", TEXT, KEY, "large or small, of a graph",                                 \
-      lpo_cell_text(pool_name(((const struct lpo_tables_of *)rows->of)->arena, r)))                \
-    X(pool, stream, "Stream", COUNT, KEY, "its number", lpo_cell_whole(r->stream))                 \
+      pool_name(((const struct lpo_tables_of *)rows->of)->arena, r))                               \
+    X(pool, stream, "Stream", COUNT, KEY, "its number", r->stream)                                 \
     X(pool, stream_shown, "Stream", TEXT, KEY, "its number", stream_cell(rows, r->stream),         \
       .minor = 3)                                                                                  \
-    X(pool, segments, "Segments", COUNT, ADDS, "of the GPU's memory", lpo_cell_count(r->segments)) \
-    X(pool, reserved_bytes, "Reserved", BYTES, ADDS, "in segments", lpo_cell_whole(r->reserved))   \
-    X(pool, allocated_bytes, "Allocated", BYTES, ADDS, "of these", lpo_cell_whole(r->allocated))   \
-    X(pool, requested_bytes, "Requested", BYTES, ADDS, "before rounding",                          \
-      lpo_cell_whole(r->requested))                                                                \
-    X(pool, active_bytes, "Active", BYTES, ADDS, "not yet free on the GPU",                        \
-      lpo_cell_whole(r->active))                                                                   \
+    X(pool, segments, "Segments", COUNT, ADDS, "of the GPU's memory", r->segments)                 \
+    X(pool, reserved_bytes, "Reserved", BYTES, ADDS, "in segments", r->reserved)                   \
+    X(pool, allocated_bytes, "Allocated", BYTES, ADDS, "of these", r->allocated)                   \
+    X(pool, requested_bytes, "Requested", BYTES, ADDS, "before rounding", r->requested)            \
+    X(pool, active_bytes, "Active", BYTES, ADDS, "not yet free on the GPU", r->active)             \
     X(pool, rounding_bytes, "Of it rounding", BYTES, ADDS, "allocated without being requested",    \
-      lpo_cell_whole(r->allocated - r->requested), .minor = 2)                                     \
-    X(pool, free_bytes, "Free", BYTES, ADDS, "of the reserved", lpo_cell_whole(r->free_bytes))     \
+      r->allocated - r->requested, .minor = 2)                                                     \
+    X(pool, free_bytes, "Free", BYTES, ADDS, "of the reserved", r->free_bytes)                     \
     X(pool, split_bytes, "Free beside used", BYTES, ADDS, "in a segment that is in use",           \
-      lpo_cell_whole(r->split_bytes))                                                              \
-    X(pool, largest_free_bytes, "Largest free block", BYTES, MOST, "of all",                       \
-      lpo_cell_whole(r->largest_free), .minor = 1)
+      r->split_bytes)                                                                              \
+    X(pool, largest_free_bytes, "Largest free block", BYTES, MOST, "of all", r->largest_free,      \
+      .minor = 1)
 
 LPO_TABLE(pool, POOL)
 

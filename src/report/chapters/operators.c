@@ -45,19 +45,18 @@ static void put_again(const struct lpo_rows *rows, size_t i, struct lpo_record *
 typedef struct lpo_operator_replays replays_row;
 
 #define REPLAYS(X)                                                                                 \
-    X(replays, launches, "Launches", COUNT, ADDS, "of graphs", lpo_cell_count(r->launches))        \
-    X(replays, kernels, "Kernels", COUNT, ADDS, "in graphs", lpo_cell_count(r->kernels))           \
-    X(replays, gpu_ns, "GPU time", NS, ADDS, "of these kernels", lpo_cell_whole(r->ns))            \
+    X(replays, launches, "Launches", COUNT, ADDS, "of graphs", r->launches)                        \
+    X(replays, kernels, "Kernels", COUNT, ADDS, "in graphs", r->kernels)                           \
+    X(replays, gpu_ns, "GPU time", NS, ADDS, "of these kernels", r->ns)                            \
     X(replays, joined_launches, "Joined", COUNT, ADDS, "launches joined with operators",           \
-      lpo_cell_count(r->joined_launches))                                                          \
+      r->joined_launches)                                                                          \
     X(replays, joined_kernels, "Joined kernels", COUNT, ADDS, "kernels of these",                  \
-      lpo_cell_count(r->joined_kernels))                                                           \
-    X(replays, joined_gpu_ns, "Joined time", NS, ADDS, "of these kernels",                         \
-      lpo_cell_whole(r->joined_ns))                                                                \
+      r->joined_kernels)                                                                           \
+    X(replays, joined_gpu_ns, "Joined time", NS, ADDS, "of these kernels", r->joined_ns)           \
     X(replays, captured_launches, "By capture", COUNT, ADDS, "joined by their capture alone",      \
-      lpo_cell_count(r->captured_launches))                                                        \
+      r->captured_launches)                                                                        \
     X(replays, ambiguous_launches, "Ambiguous", COUNT, ADDS,                                       \
-      "launches that fit several operators", lpo_cell_count(r->ambiguous_launches))
+      "launches that fit several operators", r->ambiguous_launches)
 
 LPO_TABLE(replays, REPLAYS)
 
@@ -167,10 +166,10 @@ typedef struct {
 #define LAUNCHED(X)                                                                                \
     X(launched, operator, "Operator", TEXT, KEY, "that launched it",                               \
       lpo_tables_name(rows, r->o->name))                                                           \
-    X(launched, launches, "Launches", COUNT, ADDS, "of it", lpo_cell_count(r->k->count))           \
-    X(launched, gpu_ns, "GPU time", NS, ADDS, "of these", lpo_cell_whole(r->k->ns))                \
+    X(launched, launches, "Launches", COUNT, ADDS, "of it", r->k->count)                           \
+    X(launched, gpu_ns, "GPU time", NS, ADDS, "of these", r->k->ns)                                \
     X(launched, mean_ns, "Mean", NS, FACT, "of one",                                               \
-      lpo_cell_whole(r->k->ns / (int64_t)(r->k->count ? r->k->count : 1)))                         \
+      r->k->ns / (int64_t)(r->k->count ? r->k->count : 1))                                         \
     X(launched, share, "Share", PERCENT, FACT, "of the GPU time of all operations",                \
       lpo_cell_share((double)r->k->ns,                                                             \
                      (double)lpo_analysis_operators(lpo_tables_analysis(rows), false)->all.ns))    \

@@ -24,12 +24,11 @@ typedef struct lpo_numbers_row number_row;
       lpo_tables_path(rows, r->node))                                                              \
     X(number, number, "Number", TEXT, KEY, "its name, or (payload)",                               \
       r->name == LPO_NONE ? lpo_cell_text("(payload)") : lpo_tables_name(rows, r->name))           \
-    X(number, count, "Given", COUNT, ADDS, "how often", lpo_cell_count(r->count))                  \
-    X(number, sum, "Sum", MEASURE(""), ADDS, "of these", lpo_cell_real(r->sum))                    \
-    X(number, mean, "Mean", MEASURE(""), FACT, "of these",                                         \
-      lpo_cell_real(r->sum / (double)r->count))                                                    \
-    X(number, min, "Min", MEASURE(""), LEAST, "of these", lpo_cell_real(r->least), .minor = 1)     \
-    X(number, max, "Max", MEASURE(""), MOST, "of these", lpo_cell_real(r->most), .minor = 1)
+    X(number, count, "Given", COUNT, ADDS, "how often", r->count)                                  \
+    X(number, sum, "Sum", MEASURE(""), ADDS, "of these", r->sum)                                   \
+    X(number, mean, "Mean", MEASURE(""), FACT, "of these", r->sum / (double)r->count)              \
+    X(number, min, "Min", MEASURE(""), LEAST, "of these", r->least, .minor = 1)                    \
+    X(number, max, "Max", MEASURE(""), MOST, "of these", r->most, .minor = 1)
 
 LPO_TABLE(number, NUMBER)
 

@@ -62,24 +62,23 @@ static struct lpo_cell path_cell(const struct lpo_rows *rows, const balance_row 
     X(balance, words, "What", TEXT, KEY, "number and its region, or all-to-all",                   \
       words_cell(rows, r))                                                                         \
     X(balance, what, "Kind", TEXT, KEY, "number or all-to-all",                                    \
-      lpo_cell_text(IS_NUMBER ? "number" : "all-to-all"))                                          \
+      IS_NUMBER ? "number" : "all-to-all")                                                         \
     X(balance, name, "Name", TEXT, KEY, "of the number; sent or received",                         \
       IS_NUMBER ? lpo_tables_name(rows, r->name) : lpo_cell_text(kinds[r->kind]))                  \
     X(balance, path, "Region", TEXT, KEY, "of the number",                                         \
       IS_NUMBER ? path_cell(rows, r) : lpo_cell_unknown())                                         \
     X(balance, group, "Group", TEXT, KEY, "of ranks", lpo_tables_name(rows, r->group))             \
-    X(balance, ranks, "Ranks", COUNT, FACT, "that have it", lpo_cell_count(r->ranks))              \
-    X(balance, calls, "Calls", COUNT, ADDS, "of a rank", lpo_cell_count(r->calls), .minor = 1)     \
-    X(balance, per_call, "By call", FLAG, FACT, "calls of the ranks belong together",              \
-      lpo_cell_flag(r->per_call))                                                                  \
-    X(balance, mean, "Mean", MEASURE(""), FACT, "over the ranks", lpo_cell_real(r->mean))          \
-    X(balance, least, "Least", MEASURE(""), FACT, "of a rank", lpo_cell_real(r->least))            \
-    X(balance, most, "Most", MEASURE(""), FACT, "of a rank", lpo_cell_real(r->most))               \
-    X(balance, least_rank, "Least on", COUNT, FACT, "rank", lpo_cell_whole(r->least_rank))         \
-    X(balance, most_rank, "On rank", COUNT, FACT, "rank", lpo_cell_whole(r->most_rank))            \
-    X(balance, ratio, "Most / mean", MEASURE(""), FACT, "1 is balanced", lpo_cell_real(r->ratio))  \
+    X(balance, ranks, "Ranks", COUNT, FACT, "that have it", r->ranks)                              \
+    X(balance, calls, "Calls", COUNT, ADDS, "of a rank", r->calls, .minor = 1)                     \
+    X(balance, per_call, "By call", FLAG, FACT, "calls of the ranks belong together", r->per_call) \
+    X(balance, mean, "Mean", MEASURE(""), FACT, "over the ranks", r->mean)                         \
+    X(balance, least, "Least", MEASURE(""), FACT, "of a rank", r->least)                           \
+    X(balance, most, "Most", MEASURE(""), FACT, "of a rank", r->most)                              \
+    X(balance, least_rank, "Least on", COUNT, FACT, "rank", r->least_rank)                         \
+    X(balance, most_rank, "On rank", COUNT, FACT, "rank", r->most_rank)                            \
+    X(balance, ratio, "Most / mean", MEASURE(""), FACT, "1 is balanced", r->ratio)                 \
     X(balance, call_ratio, "Call by call", MEASURE(""), FACT, "with the most of each call",        \
-      lpo_cell_measure(r->call_ratio))
+      r->call_ratio)
 
 LPO_TABLE(balance, BALANCE)
 

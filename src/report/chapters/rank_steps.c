@@ -58,13 +58,13 @@ static struct lpo_cell odd_cell(const struct lpo_rows *rows, const struct lpo_ra
 
 #define MEDIAN(X, key, title, part, ...)                                                           \
     X(column, key, title ", median", NS, FACT, "over the ranks, of one step",                      \
-      lpo_cell_whole(r->c->median_ns[part]), __VA_ARGS__)
+      r->c->median_ns[part], __VA_ARGS__)
 
 #define COLUMN(X)                                                                                  \
     X(column, step, "Step", TEXT, KEY, "number, or the first to the last",                         \
-      lpo_cell_text(step_text(((const struct lpo_tables_of *)rows->of)->arena, r->c)), .width = 8) \
-    X(column, first, "First", COUNT, KEY, "step of the column", lpo_cell_whole(r->c->first))       \
-    X(column, last, "Last", COUNT, KEY, "step of the column", lpo_cell_whole(r->c->last))          \
+      step_text(((const struct lpo_tables_of *)rows->of)->arena, r->c), .width = 8)                \
+    X(column, first, "First", COUNT, KEY, "step of the column", r->c->first)                       \
+    X(column, last, "Last", COUNT, KEY, "step of the column", r->c->last)                          \
     MEDIAN(X, wall_ns, "Wall", LPO_RANK_STEP_WALL)                                                 \
     MEDIAN(X, compute_ns, "Compute", LPO_RANK_STEP_COMPUTE)                                        \
     MEDIAN(X, exposed_communication_ns, "Exposed communication", LPO_RANK_STEP_COMMUNICATION,      \
@@ -76,7 +76,7 @@ static struct lpo_cell odd_cell(const struct lpo_rows *rows, const struct lpo_ra
     X(column, odd_rank, "Odd rank", COUNT, FACT, "that is above the others",                       \
       lpo_cell_whole_if(r->c->odd_rank >= 0, r->c->odd_rank))                                      \
     X(column, odd_part, "Odd part", TEXT, FACT, "of the step",                                     \
-      lpo_cell_text(r->c->odd_rank < 0 ? NULL : lpo_ranks_step_part_name(r->c->odd_part)))         \
+      r->c->odd_rank < 0 ? NULL : lpo_ranks_step_part_name(r->c->odd_part))                        \
     X(column, odd_ns, "Above by", NS, FACT, "the median",                                          \
       lpo_cell_whole_if(r->c->odd_rank >= 0, r->c->odd_ns))
 
@@ -98,22 +98,20 @@ typedef struct lpo_rank_bubble bubble_row;
 
 /* Means of one step. */
 #define BUBBLE(X)                                                                                  \
-    X(bubble, rank, "Rank", COUNT, KEY, "number of the rank", lpo_cell_whole(r->rank))             \
-    X(bubble, steps, "Steps", COUNT, ADDS, "that were summed", lpo_cell_count(r->steps))           \
-    X(bubble, step_ns, "Steps", NS, ADDS, "time of all steps", lpo_cell_whole(r->step_ns))         \
-    X(bubble, bubble_ns, "Bubbles", NS, ADDS, "of that", lpo_cell_whole(r->bubble_ns))             \
-    X(bubble, idle_ns, "Idle", NS, ADDS, "of the bubbles", lpo_cell_whole(r->idle_ns))             \
-    X(bubble, waiting_ns, "Waiting", NS, ADDS, "of the bubbles", lpo_cell_whole(r->waiting_ns))    \
+    X(bubble, rank, "Rank", COUNT, KEY, "number of the rank", r->rank)                             \
+    X(bubble, steps, "Steps", COUNT, ADDS, "that were summed", r->steps)                           \
+    X(bubble, step_ns, "Steps", NS, ADDS, "time of all steps", r->step_ns)                         \
+    X(bubble, bubble_ns, "Bubbles", NS, ADDS, "of that", r->bubble_ns)                             \
+    X(bubble, idle_ns, "Idle", NS, ADDS, "of the bubbles", r->idle_ns)                             \
+    X(bubble, waiting_ns, "Waiting", NS, ADDS, "of the bubbles", r->waiting_ns)                    \
     X(bubble, share, "Of the step", PERCENT, FACT, "bubbles",                                      \
       lpo_cell_share((double)r->bubble_ns, (double)r->step_ns))                                    \
-    X(bubble, one_step_ns, "Step", NS, FACT, "mean of one",                                        \
-      lpo_cell_whole(r->step_ns / (int64_t)r->steps))                                              \
+    X(bubble, one_step_ns, "Step", NS, FACT, "mean of one", r->step_ns / (int64_t)r->steps)        \
     X(bubble, one_bubble_ns, "Bubble", NS, FACT, "mean of one step",                               \
-      lpo_cell_whole(r->bubble_ns / (int64_t)r->steps))                                            \
-    X(bubble, one_idle_ns, "Idle", NS, FACT, "mean of one step",                                   \
-      lpo_cell_whole(r->idle_ns / (int64_t)r->steps))                                              \
+      r->bubble_ns / (int64_t)r->steps)                                                            \
+    X(bubble, one_idle_ns, "Idle", NS, FACT, "mean of one step", r->idle_ns / (int64_t)r->steps)   \
     X(bubble, one_waiting_ns, "In sends and receives", NS, FACT, "mean of one step",               \
-      lpo_cell_whole(r->waiting_ns / (int64_t)r->steps))
+      r->waiting_ns / (int64_t)r->steps)
 
 LPO_TABLE(bubble, BUBBLE)
 

@@ -26,16 +26,16 @@ static struct lpo_cell gpu_cell(const struct lpo_rows *rows, int64_t ns)
 
 #define GROUP(X)                                                                                   \
     X(group, kind, "Kind", TEXT, KEY, "step, prefill, decode or mixed",                            \
-      lpo_cell_text(lpo_steps_kind_name(r->kind)), .width = 8)                                     \
+      lpo_steps_kind_name(r->kind), .width = 8)                                                    \
     X(group, requests, "Requests", COUNT, KEY, "of a step",                                        \
       lpo_cell_whole_if(r->requests >= 0, r->requests))                                            \
     X(group, tokens, "Tokens", COUNT, ADDS, "of all steps",                                        \
       lpo_cell_whole_if(r->tokens >= 0, r->tokens))                                                \
-    X(group, count, "Steps", COUNT, ADDS, "of the group", lpo_cell_count(r->count))                \
-    X(group, slow, "Slow", COUNT, ADDS, "far above the others", lpo_cell_count(r->slow))           \
-    X(group, wall_ns, "Wall", NS, FACT, "median", lpo_cell_whole(r->wall_ns))                      \
-    X(group, min_ns, "Least", NS, LEAST, "wall time", lpo_cell_whole(r->min_ns), .minor = 3)       \
-    X(group, max_ns, "Most", NS, MOST, "wall time", lpo_cell_whole(r->max_ns), .minor = 2)         \
+    X(group, count, "Steps", COUNT, ADDS, "of the group", r->count)                                \
+    X(group, slow, "Slow", COUNT, ADDS, "far above the others", r->slow)                           \
+    X(group, wall_ns, "Wall", NS, FACT, "median", r->wall_ns)                                      \
+    X(group, min_ns, "Least", NS, LEAST, "wall time", r->min_ns, .minor = 3)                       \
+    X(group, max_ns, "Most", NS, MOST, "wall time", r->max_ns, .minor = 2)                         \
     X(group, gpu_ns, "On the GPU", NS, FACT, "from the first to the last work",                    \
       gpu_cell(rows, r->gpu_ns))                                                                   \
     X(group, compute_ns, "Compute", NS, FACT, "of it", gpu_cell(rows, r->compute_ns))              \
@@ -44,10 +44,9 @@ static struct lpo_cell gpu_cell(const struct lpo_rows *rows, int64_t ns)
     X(group, exposed_copy_ns, "Exposed copies", NS, FACT, "of it",                                 \
       gpu_cell(rows, r->exposed_copy_ns), .minor = 4)                                              \
     X(group, idle_ns, "Idle", NS, FACT, "of it", gpu_cell(rows, r->idle_ns))                       \
-    X(group, gpu_operations, "GPU operations", COUNT, ADDS, "of all steps",                        \
-      lpo_cell_count(r->operations))                                                               \
+    X(group, gpu_operations, "GPU operations", COUNT, ADDS, "of all steps", r->operations)         \
     X(group, graph_operations, "Of graphs", COUNT, ADDS, "GPU operations of CUDA graphs",          \
-      lpo_cell_count(r->graph_operations))                                                         \
+      r->graph_operations)                                                                         \
     X(group, graph_share, "In CUDA graphs", PERCENT, FACT, "of the GPU operations",                \
       lpo_cell_share((double)r->graph_operations, (double)r->operations))
 

@@ -129,10 +129,10 @@ typedef struct {
     X(call, device, "GPU", TEXT, KEY, "that was idle", lpo_tables_gpu(rows, r->d->device))         \
     X(call, call, "Call the host waited in", TEXT, KEY, "of the launching thread",                 \
       lpo_tables_name(rows, r->c->name))                                                           \
-    X(call, idle_ns, "Idle", NS, ADDS, "meanwhile", lpo_cell_whole(r->c->idle_ns))                 \
+    X(call, idle_ns, "Idle", NS, ADDS, "meanwhile", r->c->idle_ns)                                 \
     X(call, share, "Of the span", PERCENT, FACT, "of the GPU",                                     \
       lpo_cell_share((double)r->c->idle_ns, (double)r->d->span_ns))                                \
-    X(call, gaps, "Gaps", COUNT, ADDS, "of these", lpo_cell_count(r->c->gaps))
+    X(call, gaps, "Gaps", COUNT, ADDS, "of these", r->c->gaps)
 
 LPO_TABLE(call, CALL)
 
@@ -242,13 +242,12 @@ static struct lpo_cell next_cell(const struct lpo_rows *rows, const struct lpo_w
 
 #define GAP(X)                                                                                     \
     X(gap, device, "GPU", TEXT, KEY, "that was idle", lpo_tables_gpu(rows, r->d->device))          \
-    X(gap, start_ns, "Start", NS, FACT, "on the clock of the trace",                               \
-      lpo_cell_whole(r->gap->start_ns))                                                            \
+    X(gap, start_ns, "Start", NS, FACT, "on the clock of the trace", r->gap->start_ns)             \
     X(gap, at_ns, "At", NS, FACT, "from the first operation on",                                   \
-      lpo_cell_whole(r->gap->start_ns - r->d->start_ns))                                           \
-    X(gap, gap_ns, "Length", NS, ADDS, "how long nothing ran", lpo_cell_whole(r->gap->ns))         \
+      r->gap->start_ns - r->d->start_ns)                                                           \
+    X(gap, gap_ns, "Length", NS, ADDS, "how long nothing ran", r->gap->ns)                         \
     X(gap, cause, "Cause", TEXT, KEY, "blocked, host, queued or unknown",                          \
-      lpo_cell_text(lpo_wall_cause_name(r->gap->cause)))                                           \
+      lpo_wall_cause_name(r->gap->cause))                                                          \
     X(gap, call, "Call", TEXT, FACT, "that the host waited in",                                    \
       lpo_tables_name(rows, r->gap->cause == LPO_IDLE_BLOCKED                                      \
                                 ? lpo_tables_trace(rows)->calls.at[r->gap->call].name              \
@@ -324,16 +323,16 @@ static struct lpo_cell rank_cell(const struct lpo_device *d)
 #define AT (&lpo_tables_trace(rows)->devices.at[r->device])
 
 #define DEVICE(X)                                                                                  \
-    X(device, device, "GPU", COUNT, KEY, "its number", lpo_cell_whole(AT->id))                     \
+    X(device, device, "GPU", COUNT, KEY, "its number", AT->id)                                     \
     X(device, gpu, "GPU", TEXT, KEY, "its number, and rank", lpo_tables_gpu(rows, r->device))      \
     X(device, rank, "Rank", COUNT, KEY, "that used it", rank_cell(AT))                             \
     X(device, name, "Name", TEXT, FACT, "of the GPU", lpo_tables_name(rows, AT->name))             \
-    X(device, gpu_ops, "GPU operations", COUNT, ADDS, "that it ran", lpo_cell_count(r->gpu_ops))   \
-    X(device, span_ns, "Span", NS, ADDS, "first start to last end", lpo_cell_whole(r->span_ns))    \
-    X(device, busy_ns, "Busy", NS, ADDS, "anything ran", lpo_cell_whole(r->busy_ns))               \
+    X(device, gpu_ops, "GPU operations", COUNT, ADDS, "that it ran", r->gpu_ops)                   \
+    X(device, span_ns, "Span", NS, ADDS, "first start to last end", r->span_ns)                    \
+    X(device, busy_ns, "Busy", NS, ADDS, "anything ran", r->busy_ns)                               \
     X(device, busy_share, "Busy share", PERCENT, FACT, "of the span",                              \
       lpo_cell_share((double)r->busy_ns, (double)r->span_ns))                                      \
-    X(device, idle_ns, "Idle", NS, ADDS, "nothing ran", lpo_cell_whole(r->idle_ns))                \
+    X(device, idle_ns, "Idle", NS, ADDS, "nothing ran", r->idle_ns)                                \
     X(device, compute_ns, "Compute", NS, ADDS, "kernels ran that are no communication",            \
       overlap_cell(r, r->compute_ns))                                                              \
     X(device, communication_ns, "Communication", NS, ADDS, "communication ran",                    \
@@ -342,8 +341,7 @@ static struct lpo_cell rank_cell(const struct lpo_device *d)
       overlap_cell(r, r->exposed_ns))                                                              \
     X(device, hidden_ns, "of it hidden", NS, ADDS, "with something computed",                      \
       overlap_cell(r, r->communication_ns - r->exposed_ns))                                        \
-    X(device, other_ns, "Other collectives", NS, ADDS, "all of them are communication now",        \
-      lpo_cell_whole(0))
+    X(device, other_ns, "Other collectives", NS, ADDS, "all of them are communication now", 0)
 
 LPO_TABLE(device, DEVICE)
 

@@ -70,12 +70,12 @@ static struct lpo_cell whole_cell(struct lpo_measure m)
       lpo_tables_pid(rows, r->process))                                                            \
     X(window, range, "Range", TEXT, KEY, "for which windows were opened",                          \
       lpo_tables_name(rows, r->range))                                                             \
-    X(window, calls, "Of calls", COUNT, ADDS, "of the range", lpo_cell_count(r->calls))            \
-    X(window, calls_recorded, "Recorded", COUNT, ADDS, "of these", lpo_cell_count(r->recorded))    \
-    X(window, windows, "Windows", COUNT, ADDS, "that were opened", lpo_cell_count(r->windows))     \
-    X(window, recorded_ns, "Recorded time", NS, ADDS, "of these", lpo_cell_whole(r->recorded_ns))  \
-    X(window, launches, "Launches", COUNT, ADDS, "in windows", lpo_cell_count(r->launches))        \
-    X(window, gpu_ns, "GPU time", NS, ADDS, "in windows", lpo_cell_whole(r->gpu_ns))               \
+    X(window, calls, "Of calls", COUNT, ADDS, "of the range", r->calls)                            \
+    X(window, calls_recorded, "Recorded", COUNT, ADDS, "of these", r->recorded)                    \
+    X(window, windows, "Windows", COUNT, ADDS, "that were opened", r->windows)                     \
+    X(window, recorded_ns, "Recorded time", NS, ADDS, "of these", r->recorded_ns)                  \
+    X(window, launches, "Launches", COUNT, ADDS, "in windows", r->launches)                        \
+    X(window, gpu_ns, "GPU time", NS, ADDS, "in windows", r->gpu_ns)                               \
     X(window, mean_ns, "GPU time of a call", NS, FACT, "mean", whole_cell(r->mean_ns))             \
     X(window, min_ns, "Min", NS, LEAST, "of a call", whole_cell(r->least_ns), .minor = 1)          \
     X(window, max_ns, "Max", NS, MOST, "of a call", whole_cell(r->most_ns), .minor = 1)            \
@@ -84,9 +84,8 @@ static struct lpo_cell whole_cell(struct lpo_measure m)
     X(window, all_gpu_ns, "Of all calls", NS, FACT, "mean times the number of calls",              \
       whole_cell(r->all_gpu_ns))                                                                   \
     X(window, all_gpu_ns_estimated, "Estimated", FLAG, FACT, "not all calls were recorded",        \
-      lpo_cell_flag(r->all_gpu_ns.how == LPO_ESTIMATED))                                           \
-    X(window, all_launches, "Launches of all", COUNT, FACT, "the same of launches",                \
-      lpo_cell_measure(r->all_launches))
+      r->all_gpu_ns.how == LPO_ESTIMATED)                                                          \
+    X(window, all_launches, "Launches of all", COUNT, FACT, "the same of launches", r->all_launches)
 
 LPO_TABLE(window, WINDOW)
 

@@ -152,14 +152,14 @@ static struct lpo_cell above_zero(double v)
 
 #define LIMIT(X)                                                                                   \
     X(limit, region, "Region", TEXT, KEY, "or a family of them", line_cell(rows, r))               \
-    X(limit, path, "Path", TEXT, KEY, "of the region", lpo_cell_text(r->of->path))                 \
+    X(limit, path, "Path", TEXT, KEY, "of the region", r->of->path)                                \
     X(limit, means, "Means", TEXT, FACT, "part of the model",                                      \
-      lpo_cell_text(r->model ? NULL : lpo_report_limits_means(r->of)))                             \
+      r->model ? NULL : lpo_report_limits_means(r->of))                                            \
     X(limit, need_from, "Need from", TEXT, FACT, "the model or report.needs",                      \
-      lpo_cell_text(r->of->stated ? "report.needs" : "model"), .minor = 2)                         \
-    X(limit, top, "Outermost", FLAG, FACT, "of those with a limit", lpo_cell_flag(r->of->top))     \
+      r->of->stated ? "report.needs" : "model", .minor = 2)                                        \
+    X(limit, top, "Outermost", FLAG, FACT, "of those with a limit", r->of->top)                    \
     X(limit, runs, "Runs", COUNT, ADDS, "of the part", above_zero(r->of->runs))                    \
-    X(limit, dtype, "Type", TEXT, FACT, "that it computes in", lpo_cell_text(r->of->dtype))        \
+    X(limit, dtype, "Type", TEXT, FACT, "that it computes in", r->of->dtype)                       \
     X(limit, sheet_peak_flops, "Peak", MEASURE("FLOP/s"), FACT, "that MFU is of",                  \
       above_zero(r->of->sheet_peak))                                                               \
     X(limit, needed_flops, "Needed FLOPs", MEASURE("FLOP"), ADDS, "by the model", M(needed_flops), \
@@ -189,7 +189,7 @@ static struct lpo_cell above_zero(double v)
     X(limit, counted_dram_bytes, "Counted bytes", BYTES, ADDS, "by ncu or samples",                \
       M(counters.dram_bytes), .minor = 2)                                                          \
     X(limit, counted_by, "Counted by", TEXT, FACT, "sampled or ncu",                               \
-      lpo_cell_text(r->of->counters.sampled ? "sampled" : "ncu"))                                  \
+      r->of->counters.sampled ? "sampled" : "ncu")                                                 \
     X(limit, dram_rate, "DRAM rate", MEASURE("B/s"), FACT, "counted", M(counters.dram_rate))       \
     X(limit, dram_percent, "DRAM", MEASURE("%"), FACT, "of its peak", M(counters.dram_percent))    \
     X(limit, dram_use, "DRAM use", PERCENT, FACT, "of its peak",                                   \
@@ -201,8 +201,7 @@ static struct lpo_cell above_zero(double v)
     X(limit, sm_active_percent, "SMs", MEASURE("%"), FACT, "that had work",                        \
       M(counters.sm_active_percent))                                                               \
     X(limit, held_by, "Limited by", TEXT, FACT, "compute, memory, launch gaps …",                  \
-      lpo_cell_text(r->of->held == LPO_HELD_UNKNOWN ? NULL                                         \
-                                                    : lpo_report_limits_bound(r->of->held)))       \
+      r->of->held == LPO_HELD_UNKNOWN ? NULL : lpo_report_limits_bound(r->of->held))               \
     X(limit, evidence, "Evidence", TEXT, FACT, "for that", evidence_cell(rows, r), .minor = 3)
 
 LPO_TABLE(limit, LIMIT)

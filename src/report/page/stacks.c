@@ -245,9 +245,8 @@ static void put_thread(struct frames *f, struct lpo_record *list, uint32_t threa
         }
         lpo_pack_add_signed(bytes, s.start_ns - last_ns);
         lpo_pack_add(bytes, (uint64_t)(s.end_ns - s.start_ns));
-        lpo_pack_add(bytes,
-                     frame_of(f, &(struct lpo_stack_node){
-                                     LPO_NONE, s.name, lpo_stacks_kind_of(s.kind), 1, { 0 } }));
+        lpo_pack_add(bytes, frame_of(f, &(struct lpo_stack_node){
+                                            .name = s.name, .kind = lpo_stacks_kind_of(s.kind) }));
         last_ns = s.start_ns;
         count++;
     }

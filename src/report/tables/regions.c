@@ -132,8 +132,7 @@ static struct lpo_cell border_cell(const line_row *l)
     X(line, region, "Region", TEXT, KEY, "path of the region", line_cell(r))                       \
     X(line, visits, "Calls", COUNT, ADDS, "times it was entered",                                  \
       host_cell(r, (int64_t)r->r->visits))                                                         \
-    X(line, launches, "Launches", COUNT, ADDS, "kernels in it",                                    \
-      lpo_cell_count(r->r->all.launches))                                                          \
+    X(line, launches, "Launches", COUNT, ADDS, "kernels in it", r->r->all.launches)                \
     X(line, gpu_ns_inclusive, "GPU time", NS, ADDS, "of these", time_cell(r, &r->r->all))          \
     X(line, share, "Share", PERCENT, FACT, "of GPU time, else of host time", share_cell(r))        \
     X(line, gpu_ns_exclusive, "Own GPU time", NS, ADDS, "in no region inside",                     \
@@ -151,31 +150,26 @@ static struct lpo_cell border_cell(const line_row *l)
     X(line, first_call_ns, "First call", NS, FACT, "what loads once is not the cost of each call", \
       call_cell(r, true), .minor = 2)                                                              \
     X(line, later_call_ns, "Later, each", NS, FACT, "host time", call_cell(r, false), .minor = 2)  \
-    X(line, members, "Regions", COUNT, ADDS, "in this line", lpo_cell_count(r->f->members),        \
-      .minor = 3)                                                                                  \
+    X(line, members, "Regions", COUNT, ADDS, "in this line", r->f->members, .minor = 3)            \
     X(line, min_ns, "Min", NS, LEAST, "of one member", member_cell(r, r->f->min_ns), .minor = 4)   \
     X(line, median_ns, "Median", NS, FACT, "of one member", member_cell(r, r->f->median_ns),       \
       .minor = 4)                                                                                  \
     X(line, max_ns, "Max", NS, MOST, "of one member", member_cell(r, r->f->max_ns), .minor = 4)    \
     X(line, source, "Code", TEXT, FACT, "file and line of a module or function",                   \
-      lpo_cell_text(lpo_region_row_source(r->s, r->r) ? lpo_region_row_source(r->s, r->r) : ""),   \
-      .minor = 1)                                                                                  \
+      lpo_region_row_source(r->s, r->r) ? lpo_region_row_source(r->s, r->r) : "", .minor = 1)      \
     X(line, idle_ns, "Idle before", NS, ADDS, "before an operation that was launched in it",       \
-      lpo_cell_whole(r->idle.total_ns))                                                            \
+      r->idle.total_ns)                                                                            \
     X(line, blocked_ns, "Blocked", NS, ADDS, "the host waited in a call",                          \
-      lpo_cell_whole(r->idle.ns[LPO_IDLE_BLOCKED]))                                                \
-    X(line, late_ns, "Host too late", NS, ADDS, "launched too late",                               \
-      lpo_cell_whole(r->idle.ns[LPO_IDLE_HOST]))                                                   \
-    X(line, queued_ns, "Queued", NS, ADDS, "launched, but it waited",                              \
-      lpo_cell_whole(r->idle.ns[LPO_IDLE_QUEUED]))                                                 \
+      r->idle.ns[LPO_IDLE_BLOCKED])                                                                \
+    X(line, late_ns, "Host too late", NS, ADDS, "launched too late", r->idle.ns[LPO_IDLE_HOST])    \
+    X(line, queued_ns, "Queued", NS, ADDS, "launched, but it waited", r->idle.ns[LPO_IDLE_QUEUED]) \
     X(line, unknown_ns, "Unknown", NS, ADDS, "the trace does not say why",                         \
-      lpo_cell_whole(r->idle.ns[LPO_IDLE_UNKNOWN]), .minor = 1)                                    \
-    X(line, gaps, "Gaps", COUNT, ADDS, "stretches without any operation",                          \
-      lpo_cell_count(r->idle.gaps))
+      r->idle.ns[LPO_IDLE_UNKNOWN], .minor = 1)                                                    \
+    X(line, gaps, "Gaps", COUNT, ADDS, "stretches without any operation", r->idle.gaps)
 
 #define SAMPLED(X)                                                                                 \
     X(line, gpu_ns, "GPU time", NS, ADDS, "copies too: they move bytes",                           \
-      lpo_cell_whole(r->r->all.ns + r->r->copies.ns))                                              \
+      r->r->all.ns + r->r->copies.ns)                                                              \
     X(line, dram_bytes_read, "DRAM read", BYTES, ADDS, "from the memory",                          \
       sampled_cell(r, LPO_COUNTER_DRAM_READ))                                                      \
     X(line, dram_bytes_written, "DRAM written", BYTES, ADDS, "to the memory",                      \
@@ -185,7 +179,7 @@ static struct lpo_cell border_cell(const line_row *l)
     X(line, dram_bytes_per_call, "Per call", BYTES, FACT, "both ways", per_call_cell(r),           \
       .minor = 1)                                                                                  \
     X(line, dram_rate, "DRAM rate", MEASURE("B/s"), FACT, "bytes over GPU time",                   \
-      lpo_cell_measure(lpo_counters_sums_dram_rate(&r->counters->all)))                            \
+      lpo_counters_sums_dram_rate(&r->counters->all))                                              \
     X(line, tensor_active, "Tensor cores", PERCENT, FACT, "of their peak",                         \
       active_cell(&r->counters->all, LPO_COUNTER_TENSOR_ACTIVE))                                   \
     X(line, sm_active, "SMs", PERCENT, FACT, "that had work",                                      \
@@ -203,15 +197,14 @@ static struct lpo_cell border_cell(const line_row *l)
     X(line, nvlink_bytes_sent, "NVLink out", BYTES, ADDS, "from the GPU",                          \
       sampled_cell(r, LPO_COUNTER_NVLINK_TX), .minor = 2)                                          \
     X(line, dram_bytes_own, "Own DRAM", BYTES, ADDS, "in no region inside",                        \
-      lpo_cell_measure(lpo_counters_sums_dram(&r->counters->self)), .minor = 2)                    \
+      lpo_counters_sums_dram(&r->counters->self), .minor = 2)                                      \
     X(line, border_share, "At borders", PERCENT, FACT, "GPU time in samples that others share",    \
       border_cell(r))                                                                              \
-    X(line, captured_ns, "GPU time", NS, ADDS, "of graphs captured in it",                         \
-      lpo_cell_whole(r->r->captured.ns))                                                           \
+    X(line, captured_ns, "GPU time", NS, ADDS, "of graphs captured in it", r->r->captured.ns)      \
     X(line, captured_bytes, "DRAM traffic", BYTES, ADDS, "of these",                               \
-      lpo_cell_measure(lpo_counters_sums_dram(&r->counters->captured)))                            \
+      lpo_counters_sums_dram(&r->counters->captured))                                              \
     X(line, captured_rate, "DRAM rate", MEASURE("B/s"), FACT, "of these",                          \
-      lpo_cell_measure(lpo_counters_sums_dram_rate(&r->counters->captured)))                       \
+      lpo_counters_sums_dram_rate(&r->counters->captured))                                         \
     X(line, captured_tensor, "Tensor cores", PERCENT, FACT, "of these",                            \
       active_cell(&r->counters->captured, LPO_COUNTER_TENSOR_ACTIVE))                              \
     X(line, captured_sm, "SMs", PERCENT, FACT, "of these",                                         \
@@ -227,10 +220,8 @@ static struct lpo_cell border_cell(const line_row *l)
     X(line, key##_max, word "max", type, FACT, "most of later calls", cell(r->spread->most[at]))
 
 #define CALLS(X)                                                                                   \
-    X(line, calls, "Calls", COUNT, ADDS, "in which something ran",                                 \
-      lpo_cell_count(r->spread->calls))                                                            \
-    X(line, calls_counted, "With figures", COUNT, ADDS, "of these",                                \
-      lpo_cell_count(r->spread->counted))                                                          \
+    X(line, calls, "Calls", COUNT, ADDS, "in which something ran", r->spread->calls)               \
+    X(line, calls_counted, "With figures", COUNT, ADDS, "of these", r->spread->counted)            \
     X(line, call_border_share, "At borders", PERCENT, FACT, "of their GPU time",                   \
       lpo_cell_share(r->spread->border_ns, r->spread->gpu_ns))                                     \
     FIGURE(X, call_dram, "DRAM, ", BYTES, LPO_CALL_DRAM_BYTES, lpo_cell_measure)                   \
@@ -641,13 +632,13 @@ static struct lpo_cell part_cell(const char *path, const char *name, unsigned in
 
 #define PART(X)                                                                                    \
     X(part, part, "Kernels", TEXT, KEY, "which", part_cell(r->path, r->name, r->indent))           \
-    X(part, launches, "Launches", COUNT, ADDS, "of kernels", lpo_cell_count(r->sum->launches))     \
+    X(part, launches, "Launches", COUNT, ADDS, "of kernels", r->sum->launches)                     \
     X(part, gpu_ns, "GPU time", NS, ADDS, "of these",                                              \
       lpo_tables_some(r->sum, r->sum->ns, r->some))                                                \
     X(part, share, "Share", PERCENT, FACT, "of all",                                               \
       lpo_tables_part(r->sum, r->total_ns, r->some))                                               \
     X(part, recomputed_launches, "Launches again", COUNT, ADDS, "of the forward pass",             \
-      lpo_cell_count(r->again->launches), .minor = 1)                                              \
+      r->again->launches, .minor = 1)                                                              \
     X(part, recomputed_ns, "Recomputed", NS, ADDS, "of these",                                     \
       lpo_tables_some(r->again, r->again->ns, true))                                               \
     X(part, region, "Differs most in", TEXT, FACT,                                                 \

@@ -37,18 +37,30 @@ static const char *variable_of(struct lpo_arena *a, const char *path)
     return lpo_arena_strdup(a, out);
 }
 
-/* What is searched for secrets: a word with the one before it, or a text alone. */
+/* What is searched for secrets: a word with those before it, or a text alone. */
 struct searched {
     const char *text; /* behind `begin` is the word itself */
     size_t len, begin;
     enum lpo_secrets_where where;
 };
 
+/* `before` is the words before it, as join_words() gives them. */
 static struct searched search_word(struct lpo_arena *a, const char *before, const char *word)
 {
     const char *text = lpo_arena_printf(a, "%s%c%s", before, LPO_SECRETS_WORD, word);
 
     return (struct searched){ text, strlen(text), strlen(before) + 1, LPO_SECRETS_COMMAND };
+}
+
+/* The one before a word says that it is a value, an earlier one to which program. */
+static const char *join_words(struct lpo_arena *a, const char *before, const char *word)
+{
+    size_t len = strlen(before);
+
+    if (!len)
+        return word;
+    before += len > LPO_SECRETS_BEFORE ? len - LPO_SECRETS_BEFORE : 0;
+    return lpo_arena_printf(a, "%s%c%s", before, LPO_SECRETS_WORD, word);
 }
 
 static struct searched search_text(const char *text)
@@ -65,9 +77,10 @@ int lpo_secrets_in_command(const char *const *argv, size_t argc)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     struct lpo_secrets_hit h;
+    const char *before = "";
 
-    for (size_t i = 0; i < argc; i++) {
-        struct searched s = search_word(a, i ? argv[i - 1] : "", argv[i]);
+    for (size_t i = 0; i < argc; before = join_words(a, before, argv[i++])) {
+        struct searched s = search_word(a, before, argv[i]);
 
         if (find_next(&s, s.begin, &h))
             return (int)i;
@@ -100,9 +113,10 @@ void lpo_secrets_add_shell(struct lpo_str *out, const char *word)
 void lpo_secrets_add_command(struct lpo_str *out, const char *const *argv, size_t argc)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *before = "";
 
-    for (size_t i = 0; i < argc; i++) {
-        struct searched s = search_word(a, i ? argv[i - 1] : "", argv[i]);
+    for (size_t i = 0; i < argc; before = join_words(a, before, argv[i++])) {
+        struct searched s = search_word(a, before, argv[i]);
 
         if (i)
             lpo_str_addc(out, ' ');
@@ -210,7 +224,7 @@ static void visit(struct walk *w, const char *path, enum lpo_secret_name kind, c
             const char *text = item->kind == LPO_NODE_STRING ? item->text : "";
 
             visit(w, join(w->a, path, lpo_arena_printf(w->a, "%zu", i)), kind, last, item);
-            last = text;
+            last = join_words(w->a, last, text);
         }
     } else if (kind != LPO_NAME_PLAIN) {
         visit_secret(w, path, kind, n);

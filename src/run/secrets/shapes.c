@@ -17,6 +17,7 @@ static const struct token {
     size_t least, dots;
     const char *variable;
     bool lead_stays; /* "Bearer S": only S is the secret */
+    bool hex;        /* of letters only a to f */
 } tokens[] = {
     { "hf_", "", 16, 0, "HF_TOKEN", false },
     { "ghp_", "", 16, 0, "GITHUB_TOKEN", false },
@@ -40,6 +41,7 @@ static const struct token {
     { "npm_", "", 30, 0, "NPM_TOKEN", false },
     { "pypi-", "_-", 30, 0, "PYPI_TOKEN", false },
     { "eyJ", "_-.", 20, 2, "JWT", false },
+    { "SK", "", 32, 0, "TWILIO_API_KEY", false, true },
     { "Bearer ", "._~+/=-", 8, 0, "TOKEN", true },
     { "bearer ", "._~+/=-", 8, 0, "TOKEN", true },
 };
@@ -58,6 +60,16 @@ static const char *const in_urls[] = { "sig", "signature", "token", "secret", "k
 
 /* Options whose value is user:password. */
 static const char *const with_user[] = { "-u", "-U", "--user", "--proxy-user" };
+
+/* Short options that are a password only to their program. */
+static const struct program_option {
+    const char *program, *option;
+    bool joined; /* -pS alone: -p S means something else */
+} program_options[] = {
+    { "mysql", "-p", true },         { "mysqldump", "-p", true }, { "mysqladmin", "-p", true },
+    { "mariadb", "-p", true },       { "sshpass", "-p", false },  { "redis-cli", "-a", false },
+    { "docker login", "-p", false }, { "zip", "-P", false },      { "ldapsearch", "-w", false },
+};
 
 #define LIST(a) (a), sizeof(a) / sizeof *(a)
 
@@ -220,6 +232,72 @@ static bool find_named(const struct text *t, size_t i, struct lpo_secrets_shape 
     return put(t, from, whole ? t->len : value_end(t, from, quote, header), kind, out);
 }
 
+/* Does a program of this name stand before `i` in the same command? A blank in the name is any. */
+static bool is_run_by(const struct text *t, size_t i, const char *program)
+{
+    static const char gaps[] = { ' ', '\t', '"', '\'', LPO_SECRETS_WORD, '\0' };
+    size_t len = strlen(program), n;
+
+    for (; i && !strchr(";|&\n`", t->at[i - 1]); i--) {
+        const char *at = t->at + i - 1;
+
+        if (t->len - (i - 1) <= len || (i > 1 && at[-1] != '/' && !strchr(gaps, at[-1])))
+            continue;
+        for (n = 0; n < len; n++)
+            if (at[n] != program[n] && !(program[n] == ' ' && at[n] == LPO_SECRETS_WORD))
+                break;
+        if (n == len && at[n] && strchr(gaps, at[n]))
+            return true;
+    }
+    return false;
+}
+
+/* "mysql -pS" and "sshpass -p S": the option begins at `i`. */
+static bool find_program_option(const struct text *t, size_t i, struct lpo_secrets_shape *out)
+{
+    bool word;
+
+    if (!i || t->len - i <= 3 || !(is_blank(t->at[i - 1]) || t->at[i - 1] == LPO_SECRETS_WORD))
+        return false;
+    word = t->at[i - 1] == LPO_SECRETS_WORD;
+    for (size_t k = 0; k < sizeof program_options / sizeof *program_options; k++) {
+        const struct program_option *p = &program_options[k];
+        size_t from = i + 2;
+        char quote = 0;
+
+        if (memcmp(t->at + i, p->option, 2) != 0)
+            continue;
+        if (!p->joined && (is_blank(t->at[from]) || t->at[from] == LPO_SECRETS_WORD))
+            from++;
+        if (is_blank(t->at[from]) || t->at[from] == LPO_SECRETS_WORD || t->at[from] == '-' ||
+            !is_run_by(t, i, p->program))
+            continue;
+        memcpy(out->name, "PASSWORD", sizeof "PASSWORD");
+        if (!word)
+            from = value_begin(t, from, &quote);
+        return put(t, from, word ? t->len : value_end(t, from, quote, false), LPO_NAME_PASSWORD,
+                   out);
+    }
+    return false;
+}
+
+/* The line of a .netrc: "login me password S"; the blank stands at `i`. */
+static bool find_in_netrc(const struct text *t, size_t i, struct lpo_secrets_shape *out)
+{
+    static const char name[] = " password", before[] = "login ";
+    size_t user = i < sizeof name ? 0 : i - (sizeof name - 1), end = user;
+
+    if (!user || memcmp(t->at + user, name, sizeof name - 1) != 0)
+        return false;
+    while (user && end - user < LONGEST_USER && is_name_char(t->at[user - 1]))
+        user--;
+    if (user < sizeof before - 1 ||
+        memcmp(t->at + user - (sizeof before - 1), before, sizeof before - 1) != 0)
+        return false;
+    memcpy(out->name, "PASSWORD", sizeof "PASSWORD");
+    return put(t, i + 1, value_end(t, i + 1, 0, false), LPO_NAME_PASSWORD, out);
+}
+
 /* "--token S" and "-u me:S": the blank stands at `i`. */
 static bool find_behind_option(const struct text *t, size_t i, struct lpo_secrets_shape *out)
 {
@@ -295,7 +373,9 @@ static size_t token_length(const struct token *k, const char *at, size_t room, b
 
     if (memcmp(at, k->lead, room < lead ? room : lead) != 0)
         return 0;
-    for (; n < room && (isalnum((unsigned char)at[n]) || (at[n] && strchr(k->extra, at[n]))); n++) {
+    for (; n < room && ((k->hex ? isxdigit((unsigned char)at[n]) : isalnum((unsigned char)at[n])) ||
+                        (at[n] && strchr(k->extra, at[n])));
+         n++) {
         digit = digit || isdigit((unsigned char)at[n]);
         dots += at[n] == '.';
     }
@@ -363,8 +443,12 @@ bool lpo_secrets_shape_at(const char *bytes, size_t len, size_t i, enum lpo_secr
         return true;
     if (bytes[i] == ':' || bytes[i] == '=')
         return find_named(&t, i, out);
+    if (bytes[i] == ' ' && find_in_netrc(&t, i, out))
+        return true;
     if (bytes[i] == ' ' || bytes[i] == LPO_SECRETS_WORD)
         return where == LPO_SECRETS_COMMAND && find_behind_option(&t, i, out);
+    if (bytes[i] == '-' && where == LPO_SECRETS_COMMAND && find_program_option(&t, i, out))
+        return true;
     return find_token(&t, i, out);
 }
 
@@ -380,6 +464,8 @@ bool lpo_secrets_shape_open(const char *bytes, size_t len, size_t i)
                !memchr(bytes + i, ' ', room);
     if (bytes[i] == ':' || bytes[i] == '=')
         return room < LONGEST_USER && (find_named(&t, i, &s) || s.from) && s.from + s.len >= len;
+    if (bytes[i] == ' ')
+        return (find_in_netrc(&t, i, &s) || s.from) && s.from + s.len >= len;
     if (!begins_word(bytes, i))
         return false;
     key_length(bytes + i, room, &open);

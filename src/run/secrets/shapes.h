@@ -8,12 +8,16 @@
 
 #include "run/secrets/secrets.h"
 
-enum { LPO_SECRETS_NAME = 128, LPO_SECRETS_WORD = '\x1f' };
+enum {
+    LPO_SECRETS_NAME = 128,
+    LPO_SECRETS_WORD = '\x1f',
+    LPO_SECRETS_BEFORE = 256, /* what stands before a value and says that it is one */
+};
 
 enum lpo_secrets_where {
     LPO_SECRETS_FILE,    /* any bytes: only what is certain */
     LPO_SECRETS_COMMAND, /* a word of a command line: every secret name, options; a word begins
-                            behind LPO_SECRETS_WORD, and the word before it stands in front */
+                            behind LPO_SECRETS_WORD, and those before it stand in front */
 };
 
 struct lpo_secrets_shape {

@@ -40,7 +40,6 @@ enum {
     SHORT_WORD = 16,     /* the same for what may be a word of a language */
     LONGEST_OPEN = 1024, /* what a shape may wait for in a stream; a private key waits longer */
     LONGEST_KEY = 16384,
-    CONTEXT = 256, /* what stands before a value and says that it is one */
 };
 
 /* --- which values can be searched for ----------------------------------------------------------
@@ -362,7 +361,7 @@ bool lpo_secrets_find(const char *bytes, size_t len, size_t from, enum lpo_secre
 {
     if (!table.begins[':'])
         lpo_secrets_shape_begins(table.begins);
-    for (size_t i = from < CONTEXT ? 0 : from - CONTEXT; i < len; i++)
+    for (size_t i = from < LPO_SECRETS_BEFORE ? 0 : from - LPO_SECRETS_BEFORE; i < len; i++)
         if (table.begins[(unsigned char)bytes[i]] && find_at(bytes, len, i, where, h) &&
             h->from >= from)
             return true;
@@ -445,7 +444,7 @@ size_t lpo_secrets_mask_piece(const char *bytes, size_t len, size_t *written, bo
             end = undecided(bytes, len, done);
     }
     lpo_str_addn(out, bytes + done, end - done);
-    drop = end < CONTEXT ? 0 : end - CONTEXT;
+    drop = end < LPO_SECRETS_BEFORE ? 0 : end - LPO_SECRETS_BEFORE;
     *written = end - drop;
     return drop;
 }
