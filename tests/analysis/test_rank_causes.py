@@ -20,7 +20,7 @@ LPO = os.environ["LPO_BIN"]
 
 
 class RankCauses(unittest.TestCase):
-    seeds = range(1)
+    seeds = range(2)
 
     def one(self, kind: str) -> None:
         for seed in self.seeds:

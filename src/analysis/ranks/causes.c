@@ -202,6 +202,15 @@ static void free_kernels(struct kernels *k)
     free(k->life_of);
 }
 
+/* Of an operation: its part of what this life takes longer for all of them. One kernel may be short
+ * forward and long backward, so an operation is not compared with the mean of all. */
+static int64_t longer_by(const struct kernel_means *m, uint32_t life, int64_t ns)
+{
+    double own = (double)m->ns[life] / m->count[life];
+
+    return own > 0 ? (int64_t)((double)ns * (1 - (double)m->usual_ns / own)) : 0;
+}
+
 /* The stages of a pipeline compute the same, and no two of them stand between the same two. */
 static void compare_kernels(const struct work *w, struct ranks_lives *l)
 {
@@ -228,7 +237,7 @@ static void compare_kernels(const struct work *w, struct ranks_lives *l)
         row = lpo_map_pair_find(&k.rows, op->name, op->shape);
         if (stop < life->stops.len && !life->stops.at[stop].compared && k.all.at[row].usual_ns >= 0)
             life->stops.at[stop].more[RANKS_COMPUTE] +=
-                lpo_trace_gpu_op_ns(op) - k.all.at[row].usual_ns;
+                longer_by(&k.all.at[row], at, lpo_trace_gpu_op_ns(op));
     }
     free_kernels(&k);
     lpo_wall_order_free(&order);

@@ -13,6 +13,7 @@ enum {
     LEAST_TOLERANCE = 50000, /* ns */
     MISFIT_NS = 10000,       /* clocks are not known to less than that, … */
     MISFIT_TIMES = 10,       /* … and those of other ranks that much better */
+    FEW_FIT_NS = 1000,       /* that, where most ends do not fit at all */
 };
 
 /* What two ranks say about each other's clocks. */
@@ -21,6 +22,7 @@ struct edge {
     ranks_pairs series;
     struct ranks_line line; /* of the clock of `to` */
     size_t pairs;           /* of ends that it was found by; 0: none */
+    size_t most_pairs;      /* … and could be */
 };
 
 typedef LPO_VEC(struct edge) edges;
@@ -43,6 +45,12 @@ static bool is_trusted(const struct ranks_family *f, enum trust trust)
 {
     return trust == SENDS ? !f->together
                           : f->together && (trust == ALL_GROUPS || !may_be_several(f));
+}
+
+static void add_series(struct edge *e, const ranks_events *a, const ranks_events *b)
+{
+    lpo_vec_push(&e->series, (struct ranks_pair){ a, b });
+    e->most_pairs += a->len < b->len ? a->len : b->len;
 }
 
 static void find_edges(const struct lpo_ranks *r, const ranks_families *families, enum trust trust,
@@ -68,9 +76,8 @@ static void find_edges(const struct lpo_ranks *r, const ranks_families *families
             row = lpo_map_pair_put(&rows, from, to, &fresh);
             if (fresh)
                 lpo_vec_push(out, (struct edge){ .from = from, .to = to });
-            lpo_vec_push(
-                &out->at[before + row].series,
-                (struct ranks_pair){ &f->series.at[first].events, &f->series.at[k].events });
+            add_series(&out->at[before + row], &f->series.at[first].events,
+                       &f->series.at[k].events);
         }
     }
     lpo_map_pair_free(&rows);
@@ -128,6 +135,11 @@ static void join(const struct lpo_rank_row *known, const struct ranks_line *l, b
     next->aligned = true;
 }
 
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 /* All clocks are told against this one. */
 static size_t base_of(const struct lpo_ranks *r)
 {
@@ -142,13 +154,17 @@ static void spread_offsets(struct lpo_ranks *r, const edges *all)
 {
     const struct edge *e;
 
-    if (base_of(r) < r->rows.len)
+    if (base_of(r) < r->rows.len) {
         r->rows.at[base_of(r)].aligned = true;
+        r->rows.at[base_of(r)].fit = 1;
+    }
     while ((e = most_certain(r, all))) {
         bool forward = r->rows.at[e->from].aligned;
+        const struct lpo_rank_row *known = &r->rows.at[forward ? e->from : e->to];
+        struct lpo_rank_row *next = &r->rows.at[forward ? e->to : e->from];
 
-        join(&r->rows.at[forward ? e->from : e->to], &e->line, forward,
-             &r->rows.at[forward ? e->to : e->from]);
+        join(known, &e->line, forward, next);
+        next->fit = smaller(known->fit, (double)e->pairs / (double)e->most_pairs);
     }
 }
 
@@ -254,43 +270,72 @@ static void forget_clocks(struct lpo_ranks *r)
     }
 }
 
-/* Of all clocks but the one that they are told against; -1: there are too few. */
-static int64_t usual_error(const struct lpo_ranks *r)
+/* Of all clocks but the one that they are told against. */
+struct usual {
+    int64_t error_ns; /* -1: there are too few */
+    double fit;
+};
+
+static int by_fit(const void *x, const void *y)
 {
-    int64_t *room = lpo_xcalloc(r->rows.len + 1, sizeof *room), usual;
+    double a = *(const double *)x, b = *(const double *)y;
+
+    return a < b ? -1 : a > b;
+}
+
+static struct usual find_usual(const struct lpo_ranks *r)
+{
+    int64_t *room = lpo_xcalloc(r->rows.len + 1, sizeof *room);
+    double *fits = lpo_xcalloc(r->rows.len + 1, sizeof *fits);
+    struct usual usual = { -1, 1 };
     size_t n = 0;
 
     for (size_t i = 0; i < r->rows.len; i++)
-        if (r->rows.at[i].aligned && i != base_of(r))
+        if (r->rows.at[i].aligned && i != base_of(r)) {
+            fits[n] = r->rows.at[i].fit;
             room[n++] = r->rows.at[i].error_ns;
-    usual = n > 1 ? lpo_ranks_median(room, n) : -1;
+        }
+    if (n > 1) {
+        qsort(fits, n, sizeof *fits, by_fit);
+        usual = (struct usual){ lpo_ranks_median(room, n), fits[n / 2] };
+    }
     free(room);
+    free(fits);
     return usual;
+}
+
+/* A few ends of two runs always lie on some line. */
+static bool misfits(int64_t error_ns, double fit)
+{
+    return error_ns > (fit < 0.5 ? FEW_FIT_NS : MISFIT_NS);
+}
+
+static void align_again(struct lpo_ranks *r, const ranks_families *families, bool without_first)
+{
+    r->rows.at[0].other_run = without_first;
+    forget_clocks(r);
+    align_clocks(r, families);
 }
 
 /* The ends of the others lie on lines, and those of one rank do not: its file is of another run of
  * the same program. Where it is the first rank, none of them does, until it is left out. */
 static void leave_other_runs_out(struct lpo_ranks *r, const ranks_families *families)
 {
-    int64_t usual = usual_error(r);
-    size_t first = base_of(r);
+    struct usual usual = find_usual(r), all = usual;
 
-    if (usual > MISFIT_NS) {
-        r->rows.at[first].other_run = true;
-        forget_clocks(r);
-        align_clocks(r, families);
-        if (usual_error(r) < 0 || usual_error(r) > usual / MISFIT_TIMES) {
-            r->rows.at[first].other_run = false;
-            forget_clocks(r);
-            align_clocks(r, families);
+    if (misfits(usual.error_ns, usual.fit)) {
+        align_again(r, families, true);
+        usual = find_usual(r);
+        if (usual.error_ns < 0 || usual.error_ns > all.error_ns / MISFIT_TIMES) {
+            align_again(r, families, false);
             return;
         }
-        usual = usual_error(r);
     }
-    for (size_t i = 0; usual >= 0 && i < r->rows.len; i++) {
+    for (size_t i = 0; usual.error_ns >= 0 && i < r->rows.len; i++) {
         struct lpo_rank_row *row = &r->rows.at[i];
 
-        if (row->aligned && row->error_ns > MISFIT_NS && row->error_ns > usual * MISFIT_TIMES) {
+        if (row->aligned && misfits(row->error_ns, row->fit) &&
+            row->error_ns > usual.error_ns * MISFIT_TIMES) {
             row->other_run = true;
             row->aligned = false;
         }

@@ -34,6 +34,7 @@ struct lpo_rank_row {
     int64_t offset_ns, error_ns;    /* its clock minus that of the first rank … */
     int64_t middle_ns;              /* … at this moment on its own clock */
     double drift;                   /* seconds that it gains in a second; 0: none can be seen */
+    double fit;                     /* part of the ends it was found by, of those it could be */
     uint64_t collectives;           /* kernels */
     uint64_t matched;               /* of them with a counterpart on another rank */
     int64_t waiting_ns, sending_ns; /* of the complete ones */
