@@ -295,11 +295,11 @@ static int open_server(struct lpo_app *app, const struct lpo_args *args,
                         "--framework must be vllm, sglang, trtllm or any, not '%s'", s->framework);
     path = lpo_reference_path(app->arena, dirs, o->hardware->name);
     if (!path)
-        return lpo_fail(err, LPO_E_NOTFOUND,
-                        "there is no reference of '%s': kernels were measured on a100_sxm, "
-                        "h100_sxm, h200_sxm, b200_sxm and l40s; without --isl and --osl the least "
-                        "time is computed",
-                        o->hardware->name);
+        return lpo_fail(
+            err, LPO_E_NOTFOUND,
+            "there is no reference for '%s': kernels were measured on a100_sxm, h100_sxm, "
+            "h200_sxm, b200_sxm and l40s; without --isl and --osl the least time is computed",
+            o->hardware->name);
     return lpo_reference_load(path, &s->reference, err);
 }
 
@@ -340,8 +340,8 @@ static int predict(struct lpo_app *app, const struct lpo_args *args, struct serv
     if (!s->reference)
         return 0;
     if (!lpo_reference_serve(s->reference, r->needs, s->framework, &s->found.predicted))
-        return lpo_fail(err, LPO_E_NOTFOUND, "'%s' generates no tokens: it cannot be served so",
-                        r->path);
+        return lpo_fail(err, LPO_E_NOTFOUND,
+                        "'%s' generates no tokens, so there is no serving to predict", r->path);
     s->found.gpu = lpo_reference_gpu(s->reference);
     s->found.source = lpo_reference_source(s->reference);
     if (run)

@@ -171,10 +171,8 @@ static int write_request(const char *conf, const char *log, size_t steps, size_t
         lpo_str_addf(&text, "ACTIVITIES_WARMUP_PERIOD_SECS=1\nACTIVITIES_DURATION_MSECS=%zu\n", ms);
     fd = open(conf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return lpo_fail_errno(err,
-                              "'%s' cannot be made: another request may be under way; else remove "
-                              "it",
-                              conf);
+        return lpo_fail_errno(
+            err, "cannot create '%s': another request may be under way; if not, remove it", conf);
     whole = write(fd, text.at, text.len) == (ssize_t)text.len;
     close(fd);
     return whole ? 0 : lpo_fail_errno(err, "'%s' cannot be written", conf);
@@ -232,7 +230,7 @@ static int report(struct lpo_app *app, const char *trace, struct lpo_err *err)
     fflush(app->out);
     self[n > 0 ? n : 0] = '\0';
     execv(self, argv);
-    return lpo_fail_errno(err, "'%s' is written; it cannot be reported on", trace);
+    return lpo_fail_errno(err, "'%s' was written, but no report can be made of it", trace);
 }
 
 /* Returns only where it failed. */
@@ -392,7 +390,7 @@ static const struct lpo_option options[] = {
       "status: figures for Prometheus: windows, lost records, step time, GPU busy share" },
     { "output", 'o', LPO_OPT_TEXT, "PATH",
       "with --prometheus a file for node_exporter, with trace the folder (lpo-trace)" },
-    { "steps", 0, LPO_OPT_TEXT, "N", "trace: so many steps of the program" },
+    { "steps", 0, LPO_OPT_TEXT, "N", "trace: number of steps to record" },
     { "seconds", 0, LPO_OPT_TEXT, "S", "trace: so long (5)" },
     { "wait", 0, LPO_OPT_TEXT, "S", "trace: how long it may take (120)" },
     { 0 },

@@ -285,10 +285,9 @@ static void judge(struct session *s, const struct lpo_stage_ctx *ctx,
         s->stop |= m && (m->what & LPO_TOOL_FATAL);
     }
     if (kernel->merged && made)
-        o->message =
-            joined(s->arena, o->message,
-                   lpo_arena_printf(s->arena, "%u further rows of the list are equal to it",
-                                    kernel->merged));
+        o->message = joined(
+            s->arena, o->message,
+            lpo_arena_printf(s->arena, "%u more rows of the list are the same", kernel->merged));
 }
 
 static int read_profiles(struct session *s, const char *path, struct lpo_kernel_profiles *out,
@@ -460,16 +459,18 @@ static int run_kernels(struct lpo_app *app, const struct kernels_job *k,
 }
 
 static const struct lpo_option options[] = {
-    { "kernel-regex", 'k', LPO_OPT_LIST, "REGEX", "kernels whose function name fits; repeatable" },
+    { "kernel-regex", 'k', LPO_OPT_LIST, "REGEX",
+      "kernels whose function name matches; repeatable" },
     { "kernel-config", 'c', LPO_OPT_TEXT, "FILE", "the list that `lpo top -o FILE` writes" },
     { "topk", 'n', LPO_OPT_TEXT, "N", "only the first N of that list (default, and 0: all)" },
     { "set", 0, LPO_OPT_TEXT, "NAME", "a set of ncu instead of the preset's sections" },
     { "section", 0, LPO_OPT_LIST, "NAME", "these sections instead of the preset's; repeatable" },
     { "extra-section", 0, LPO_OPT_LIST, "NAME", "a section besides; repeatable" },
-    { "metrics", 0, LPO_OPT_TEXT, "LIST", "metrics besides, joined by commas; default: none" },
+    { "metrics", 0, LPO_OPT_TEXT, "LIST",
+      "additional metrics, separated by commas; default: none" },
     { "kernel-name-base", 0, LPO_OPT_TEXT, "BASE",
       "compare with function, demangled or mangled names; default: what the regex can fit" },
-    { "launch-skip", 0, LPO_OPT_TEXT, "N", "matching launches to let pass first; default: 0" },
+    { "launch-skip", 0, LPO_OPT_TEXT, "N", "matching launches to skip first; default: 0" },
     { "launch-count", 0, LPO_OPT_TEXT, "N", "matching launches to measure; default: 1" },
     { "per-config", 0, LPO_OPT_FLAG, NULL, "count launches per (kernel, grid, block)" },
     { "output", 'o', LPO_OPT_TEXT, "DIR", "the folder to write; default: tmp/kernels/<time>" },

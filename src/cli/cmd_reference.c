@@ -45,7 +45,7 @@ static int load(struct lpo_app *app, const char *gpu, struct lpo_reference **out
 
     if (!path)
         return lpo_fail(err, LPO_E_NOTFOUND,
-                        "there is no reference of '%s': conf/references has a100_sxm, h100_sxm, "
+                        "there is no reference for '%s': conf/references has a100_sxm, h100_sxm, "
                         "h200_sxm, b200_sxm and l40s; scripts/make-references.py makes others",
                         gpu);
     return lpo_reference_load(path, out, err);
@@ -125,13 +125,13 @@ static int answer_one(const struct asking *a, const struct lpo_args *args)
     if (rc < 0)
         return rc;
     if (!lpo_reference_ask(a->reference, a->kind, shape, &r))
-        return lpo_fail(a->err, LPO_E_NOTFOUND, "the reference of %s has nothing like that",
+        return lpo_fail(a->err, LPO_E_NOTFOUND, "the reference for %s has no such kernel",
                         lpo_reference_gpu(a->reference));
     if (lpo_cli_args_has(args, "json")) {
         print_json(a, &r);
         return 0;
     }
-    fprintf(a->app->out, "%.4g us at best measured on %s", r.best_us,
+    fprintf(a->app->out, "%.4g us, the best measured on %s", r.best_us,
             lpo_reference_gpu(a->reference));
     if (r.inside)
         fprintf(a->app->out, ", within %.0f %% (nine of ten shapes held out)", r.error * 100);

@@ -64,7 +64,7 @@ static int write_job(struct lpo_app *app, const trace_list *traces, const char *
 
     for (size_t i = 0; i < traces->len; i++) {
         if (strpbrk(traces->at[i], "\n\r"))
-            return lpo_fail(err, LPO_E_USAGE, "the name of a trace has the end of a line in it");
+            return lpo_fail(err, LPO_E_USAGE, "the name of a trace contains a line break");
         lpo_str_addf(&list, "%s\n", traces->at[i]);
         unlink(digest_of(app->arena, dir, i));
     }
@@ -99,7 +99,7 @@ static int submit(struct lpo_app *app, const char *dir, struct lpo_err *err)
 
     if (!lpo_path_which(app->arena, "sbatch"))
         return lpo_fail(err, LPO_E_MISSING,
-                        "'sbatch' is not here; --via slurm needs Slurm's commands. Elsewhere, "
+                        "sbatch was not found; --via slurm needs Slurm's commands. Elsewhere, "
                         "start 'lpo digest TRACE' for each trace and 'lpo report *.lpod' after");
     fprintf(app->log, "lpo report: waiting for the array job of %s\n", script);
     return lpo_run_capture(argv, most_ns, &answer, err);

@@ -27,11 +27,11 @@ static const struct lpo_option options[] = {
     { "metric", 0, LPO_OPT_LIST, "NAME", "sample this one; none: the usual ones" },
     { "max-mb", 0, LPO_OPT_TEXT, "N", "size limit of the file (1024)" },
     { "beside", 0, LPO_OPT_TEXT, "STAGE", "the stage whose program runs at the same time" },
-    { "seconds", 0, LPO_OPT_TEXT, "N", "end by itself after so long" },
+    { "seconds", 0, LPO_OPT_TEXT, "N", "stop after this time" },
     { "period-ms", 0, LPO_OPT_TEXT, "N", "time between two rounds of decoding (20)" },
     { "image-samples", 0, LPO_OPT_TEXT, "N", "samples decoded at once" },
     { "buffer-mb", 0, LPO_OPT_TEXT, "N", "the hardware's buffer" },
-    { "check", 0, LPO_OPT_FLAG, NULL, "only see whether counters can be had" },
+    { "check", 0, LPO_OPT_FLAG, NULL, "only check whether counters are available" },
     { 0 },
 };
 
@@ -46,8 +46,8 @@ static int number(const struct lpo_args *args, const char *name, long long fallb
         return 0;
     *out = strtoll(text, &end, 10);
     if (*end || !*text || *out < min || *out > max)
-        return lpo_fail(err, LPO_E_USAGE, "--%s is a number from %lld to %lld, not '%s'", name, min,
-                        max, text);
+        return lpo_fail(err, LPO_E_USAGE, "--%s must be a number from %lld to %lld, not '%s'", name,
+                        min, max, text);
     return 0;
 }
 

@@ -39,7 +39,7 @@ static void add_limits(struct lpo_doc *doc, const struct lpo_rundir *d, const st
         lpo_report_chapter_kernel_roofline(doc, limits, s->analysis, d->top);
         lpo_report_put_limits(doc->data, limits);
     } else if (err.code) {
-        lpo_doc_note(doc, LPO_NOTE_WARNING, "how far regions are from the limit is not known: %s",
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "the distance of regions from the limit is unknown: %s",
                      lpo_err_cause(&err));
     }
 }

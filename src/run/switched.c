@@ -250,7 +250,7 @@ static int parse(struct switched *s, int argc, const char *const *argv, struct l
         else if (strcmp(argv[i], "--signal") == 0 && i + 1 < argc)
             s->signal = atoi(argv[++i]);
         else
-            return lpo_fail(err, LPO_E_USAGE, "'%s' is no word of lpo __switched", argv[i]);
+            return lpo_fail(err, LPO_E_USAGE, "unknown argument '%s' of lpo __switched", argv[i]);
     }
     for (i++; i < argc; i++)
         lpo_run_words_add(s->a, &s->program, argv[i]);

@@ -83,8 +83,8 @@ static int set_kind(const struct given *g, struct given_file *f, const char *for
                 return 0;
             }
     }
-    return lpo_fail(err, LPO_E_FORMAT, "'%s' is a %s file, and reports have no place for it",
-                    f->name, format);
+    return lpo_fail(err, LPO_E_FORMAT, "'%s' is a %s file, which reports do not use", f->name,
+                    format);
 }
 
 bool lpo_rundir_is_own_timeline(const char *path)

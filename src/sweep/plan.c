@@ -229,7 +229,8 @@ static int take_plan(struct lpo_sweep_plan *p, const struct lpo_json *root, stru
     p->words = take_words(p->arena, lpo_json_get(root, "overrides"));
     p->program = take_words(p->arena, lpo_json_get(root, "program"));
     if (!p->cwd || !p->words || (p->program && !p->program[0]))
-        return lpo_fail(err, LPO_E_FORMAT, "'cwd', 'overrides' or 'program' is wrong");
+        return lpo_fail(err, LPO_E_FORMAT,
+                        "'cwd', 'overrides' or 'program' is missing or has the wrong type");
     LPO_JSON_EACH(v, lpo_json_get(root, "arrays"))
     {
         const char *id = lpo_json_text(lpo_json_get(v, "id"), "");

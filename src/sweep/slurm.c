@@ -67,7 +67,7 @@ static int ask(const char *const *argv, struct lpo_str *out, struct lpo_err *err
 
     if (!lpo_path_which(a, argv[0]))
         return lpo_fail(err, LPO_E_MISSING,
-                        "'%s' is not here; hydra/launcher=slurm needs Slurm's commands on this "
+                        "'%s' was not found; hydra/launcher=slurm needs Slurm's commands on this "
                         "machine (hydra/launcher=local does not)",
                         argv[0]);
     rc = lpo_run_capture_file(a, argv, answer_ns, MOST_ANSWER, &path, &fd, err);
@@ -139,7 +139,7 @@ static int submit_array(struct cluster *c, size_t first, size_t past, int64_t of
         return lpo_ctx(err, "the jobs could not be submitted");
     }
     if (!lpo_sweep_slurm_read_id(lpo_str_text(&answer), answer.len, id))
-        return lpo_fail(err, LPO_E_CHILD, "sbatch gave no number of a job: '%.100s'",
+        return lpo_fail(err, LPO_E_CHILD, "sbatch printed no job number: '%.100s'",
                         lpo_str_text(&answer));
     lpo_sweep_plan_add_array(s->plan, id, offset);
     for (size_t i = first; i < past; i++)

@@ -54,7 +54,8 @@ int lpo_trace_reader_find(const char *path, const struct lpo_reader **out, struc
                         "run: git lfs pull",
                         path);
     return lpo_fail(err, LPO_E_FORMAT, "'%s' is %s\nlpo reads%s", path,
-                    len == 0 ? "empty" : "in no format that lpo knows", lpo_str_text(&known));
+                    len == 0 ? "empty" : "in a format that lpo does not know",
+                    lpo_str_text(&known));
 }
 
 int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err)

@@ -306,7 +306,8 @@ int lpo_file_new_name(struct lpo_file_new *f, const char *path, struct lpo_err *
             rc = lpo_fail_errno(err, "cannot put '%s' in place", path);
         else if (i == 2)
             rc = lpo_fail(err, LPO_E_IO,
-                          "cannot write '%s': its temporary file is removed each time", path);
+                          "cannot write '%s': another program keeps removing its temporary file",
+                          path);
         else
             rc = write_again(f, path, err);
         if (rc < 0) {

@@ -173,8 +173,8 @@ class RankSteps(RanksCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(os.path.join(self.cwd, "out", "report.md"), encoding="utf-8") as f:
             text = f.read()
-        self.assertIn("Rank 1 is late most: it came last to ", text)
-        self.assertIn("slow_kernel", text[text.index("Rank 1 is late most"):][:400])
+        self.assertIn("Rank 1 is the straggler: last in ", text)
+        self.assertIn("slow_kernel", text[text.index("Rank 1 is the straggler"):][:400])
 
     def test_the_chapter_names_the_rank_above_the_others(self) -> None:
         traces, _ = make_ranks.make(4, 10, late=1, offset=HOUR, named="ProfilerStep#%", late_steps=range(2, 4))

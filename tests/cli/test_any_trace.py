@@ -278,7 +278,7 @@ class AnyTrace(LpoCase):
     def test_what_cannot_be_read_is_said(self) -> None:
         os.makedirs(os.path.join(self.cwd, "empty"))
         self.copy(os.path.join(DATA, "README.md"), "notes.md")
-        for words, said in ((["empty"], "holds no run and no trace"), (["notes.md"], "in no format that lpo knows"),
+        for words, said in ((["empty"], "holds no run and no trace"), (["notes.md"], "in a format that lpo does not know"),
                             (["no-such"], "no-such"), ([KINETO, "notes.md"], "notes.md")):
             done = self.lpo("report", *words)
             self.assertNotEqual(done.returncode, 0, words)

@@ -40,7 +40,7 @@ class RunWords(LpoCase):
     def test_a_program_that_is_not_there(self) -> None:
         done = self.lpo("run", "--", "./no-such-program")
         self.assertEqual(done.returncode, 127)
-        self.assertIn("'./no-such-program' is not here or cannot be run", done.stderr)
+        self.assertIn("'./no-such-program' was not found or is not executable", done.stderr)
         self.assertEqual(os.listdir(self.cwd), [])
 
     def test_words_that_other_programs_know(self) -> None:

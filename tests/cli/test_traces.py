@@ -212,7 +212,7 @@ def a_part_of_a_graph_is_an_estimate():
 
 
 def other_files_are_refused():
-    assert "in no format that lpo knows" in run(["top", "meson.build"], 1)
+    assert "in a format that lpo does not know" in run(["top", "meson.build"], 1)
 
 
 def only_debug_shows_our_source_lines():

@@ -200,7 +200,7 @@ class Sampler(unittest.TestCase):
     def test_numbers_that_are_none(self) -> None:
         for word in ("0", "9999", "1000001", "half", ""):
             said = self.sample("", "--core-millionths", word)
-            self.assertIn(f"failed: --core-millionths is a number from 10000 to 1000000, not '{word}'", said)
+            self.assertIn(f"failed: --core-millionths must be a number from 10000 to 1000000, not '{word}'", said)
             self.assertFalse(self.written)
 
     def test_other_spellings(self) -> None:
@@ -257,7 +257,7 @@ class Sampler(unittest.TestCase):
 
     def test_what_is_not_here(self) -> None:
         self.assertIn("there is no NVIDIA driver here", self.sample(LPO_LIBCUDA="/nonexistent"))
-        self.assertIn("libcupti is not here: /nonexistent", self.sample(LPO_LIBCUPTI="/nonexistent"))
+        self.assertIn("libcupti was not found: /nonexistent", self.sample(LPO_LIBCUPTI="/nonexistent"))
         self.assertIn("there is no GPU 7: CUDA sees 2 here", self.sample("", "--device", "7"))
         self.assertIn("is older than CUDA 12.6", self.sample(LPO_LIBCUPTI="libc.so.6"))
         self.assertEqual(self.code, 3)

@@ -343,7 +343,7 @@ static void a_change_that_fails_keeps_what_there_is(void **unused)
     assert_true(t->samples > 9000 && t->samples < 11000); /* those of the first second */
     assert_int_equal(t->ended_by, LPO_COUNTERS_ENDED_STOPPED);
     assert_non_null(
-        strstr(t->notes[t->nnotes - 1], "sampling ended when its interval was to become longer: "));
+        strstr(t->notes[t->nnotes - 1], "sampling ended when its interval was lengthened: "));
 }
 
 int main(void)

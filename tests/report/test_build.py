@@ -157,7 +157,7 @@ def damaged_artifacts_are_told(folder):
     text = files(folder)["report.md"].decode()
     assert "nsys/run.sqlite cannot be read" in text and "| decode |" in text
     shown = [line for line in text.split("\n") if "cannot be read" in line]
-    assert any(line.endswith("native/1.lpot cannot be read: 'native/1.lpot' is in no format that lpo knows") for line in shown), shown
+    assert any(line.endswith("native/1.lpot cannot be read: 'native/1.lpot' is in a format that lpo does not know") for line in shown), shown
     assert "env.json cannot be read" in text
     assert not any("\\n" in line or folder in line for line in shown), shown
 

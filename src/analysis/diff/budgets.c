@@ -73,7 +73,7 @@ static int subject_of(const char *what, const char **rest, struct lpo_err *err)
         if (subjects[i].rest != (what[len] == ':' && what[len + 1]))
             return lpo_fail(err, LPO_E_CONFIG,
                             subjects[i].rest ? "diff.budgets: '%s' needs a name: %s:NAME"
-                                             : "diff.budgets: '%s' takes no name behind '%s'",
+                                             : "diff.budgets: '%s' takes no name after '%s'",
                             what, names[i]);
         *rest = what[len] ? what + len + 1 : "";
         return i;

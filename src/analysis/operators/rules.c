@@ -126,8 +126,8 @@ int lpo_operators_rule_read(const char *value, struct lpo_operators_rule *out, s
     }
     if (!p || *p)
         return lpo_fail(err, LPO_E_CONFIG,
-                        "'%s' is no formula with its arguments, as 'product(0,1) turned'; "
-                        "conf/rules/operators.yaml has all of them",
+                        "'%s' is not a formula with its arguments, such as 'product(0,1) turned'; "
+                        "conf/rules/operators.yaml lists them",
                         value);
     *out = r;
     return 0;

@@ -28,7 +28,7 @@ int lpo_cli_mcp_child_start(struct mcp_child *c, const struct mcp_plan *p, struc
     int out[2], said[2], rc;
 
     if (!self)
-        return lpo_fail(err, LPO_E_MISSING, "where the program lpo is cannot be found out");
+        return lpo_fail(err, LPO_E_MISSING, "cannot find the path of the program lpo");
     if (pipe2(out, O_CLOEXEC) < 0)
         return lpo_fail_errno(err, "cannot make a pipe");
     if (pipe2(said, O_CLOEXEC) < 0) {

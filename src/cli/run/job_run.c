@@ -155,8 +155,7 @@ static int gather(struct lpo_pipeline *p, const struct lpo_job *job, int code)
     for (size_t i = 0; i < m->nstages; i++)
         lpo_analysis_run_forget(p->analysis, m->stages[i].name);
     if (lost)
-        lpo_run_folder_log(m->dir, "%u of %d ranks did not end well", lost,
-                           (int)job->team->rank.world_size);
+        lpo_run_folder_log(m->dir, "%u of %d ranks failed", lost, (int)job->team->rank.world_size);
     return lost && code == 0 ? 1 : code;
 }
 

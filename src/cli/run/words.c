@@ -24,7 +24,7 @@ static int fail_stage(const char *name, struct lpo_err *err)
         names[n++] = (*s)->name;
     }
     near = lpo_str_nearest(name, names, n);
-    return lpo_fail(err, LPO_E_USAGE, "--only '%s' is no stage%s%s%s; the stages are %s", name,
+    return lpo_fail(err, LPO_E_USAGE, "--only: unknown stage '%s'%s%s%s; the stages are %s", name,
                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", all.at);
 }
 

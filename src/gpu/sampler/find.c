@@ -170,8 +170,8 @@ int lpo_sampler_cupti_open(struct lpo_arena *a, int driver, struct pm_cupti *out
                         "CUDA 12.6 or later",
                         s.too_old);
     return lpo_fail(err, LPO_E_MISSING,
-                    "libcupti is not here%s%s; install CUPTI of CUDA 12.6 or later (it comes with "
-                    "the CUDA toolkit and with PyTorch), or set LPO_LIBCUPTI to its path",
+                    "libcupti was not found%s%s; install CUPTI of CUDA 12.6 or later (it comes "
+                    "with the CUDA toolkit and with PyTorch), or set LPO_LIBCUPTI to its path",
                     given && *given ? ": " : "", given && *given ? given : "");
 }
 

@@ -265,7 +265,7 @@ static int change_pace(struct sampler *s, struct lpo_err *err)
     if (rc == 0)
         rc = lpo_sampler_session_restart(s->session, pace, &why);
     if (rc < 0)
-        return give_up(s, "its interval was to become longer", &why, err);
+        return give_up(s, "its interval was lengthened", &why, err);
     s->interval_ns = (uint64_t)pace->interval_ns;
     s->result->lengthened++;
     return 0;

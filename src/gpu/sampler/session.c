@@ -39,9 +39,8 @@ static const struct {
     { PM_HARDWARE_BUSY, SHARE },
     { PM_OUT_OF_MEMORY, "there is no memory for the buffer of the counters" },
     { PM_INVALID_CHIP, "this libcupti does not know the chip: install a newer CUPTI" },
-    { PM_NOT_COMPATIBLE,
-      "this libcupti and the driver do not fit together: install a newer driver, or set "
-      "LPO_LIBCUPTI to a libcupti of the driver's CUDA version" },
+    { PM_NOT_COMPATIBLE, "this libcupti and the driver are not compatible: install a newer driver, "
+                         "or set LPO_LIBCUPTI to a libcupti of the driver's CUDA version" },
     { PM_OLD_PROFILER, "another profiler of CUPTI's older interface is in use: " SHARE },
     { PM_NOT_SUPPORTED, "this GPU or its driver cannot sample counters" },
 };
@@ -97,8 +96,8 @@ static int explain_problem(const struct pm_cupti *c, const char *call, int resul
     if (!c->result_text || c->result_text(result, &name) != PM_OK || !name)
         name = "an unknown result";
     return lpo_fail(err, LPO_E_MISSING,
-                    "%s gave %s (%d), for which lpo knows no reason: no counters are sampled", call,
-                    name, result);
+                    "%s returned %s (%d), an error that lpo does not know: no counters are sampled",
+                    call, name, result);
 }
 
 enum {

@@ -263,7 +263,7 @@ static int call_now(struct call *c)
         return rc;
     localtime_r(&c->scope->now, &tm);
     if (strftime(text, sizeof text, c->args[0].node->text, &tm) == 0 && c->args[0].node->len)
-        return lpo_fail(c->err, LPO_E_CONFIG, "now: the format '%s' gives no text",
+        return lpo_fail(c->err, LPO_E_CONFIG, "now: the format '%s' produces no text",
                         c->args[0].node->text);
     return give(c, lpo_node_string(c->scope->arena, c->args[0].node->len ? text : ""));
 }

@@ -112,9 +112,9 @@ static int refuse_at(struct lpo_ov_parser *p, unsigned n, enum lpo_ov_peek peek,
         return bad_character(p, bad);
     p->ov->fault = LPO_FAULT_SYNTAX;
     if (t.kind == LPO_TOK_END)
-        return lpo_fail(p->err, LPO_E_CONFIG, "it ends where %s is expected", wanted);
-    return lpo_fail(p->err, LPO_E_CONFIG, "column %zu: '%.*s' where %s is expected",
-                    column_of(p, t.at) + 1, (int)(t.len > 40 ? 40 : t.len), t.at, wanted);
+        return lpo_fail(p->err, LPO_E_CONFIG, "unexpected end, expected %s", wanted);
+    return lpo_fail(p->err, LPO_E_CONFIG, "column %zu: '%.*s', expected %s", column_of(p, t.at) + 1,
+                    (int)(t.len > 40 ? 40 : t.len), t.at, wanted);
 }
 
 static int refuse(struct lpo_ov_parser *p, enum lpo_ov_peek peek, const char *wanted)

@@ -476,7 +476,7 @@ static int find_library(struct lpo_stage_ctx *ctx, const char **out, struct lpo_
     if (*out && lpo_path_exists(*out))
         return 0;
     return lpo_fail(err, LPO_E_MISSING,
-                    "the collector %s is not here; set pipeline.native.library to its path",
+                    "the collector %s was not found; set pipeline.native.library to its path",
                     given ? given : "liblpo-collect.so");
 }
 

@@ -268,8 +268,8 @@ static bool add_path(struct lpo_arena *a, const char *path, const struct lpo_kno
 static int too_wide(const char *pattern, struct lpo_err *err)
 {
     return lpo_fail(err, LPO_E_CONFIG,
-                    "ncu cannot express '%s': it would take more than that. The reports still "
-                    "apply it",
+                    "ncu cannot express '%s': the expression would match more than that. The "
+                    "reports still apply it",
                     pattern);
 }
 

@@ -80,7 +80,7 @@ static int read_value(struct reading *in, const char *value, struct lpo_class_ru
 
     if (!lpo_region_class_from_name(word, &class))
         return lpo_fail(err, LPO_E_CONFIG,
-                        "'%s' is no class of kernels: docs/kernel-names.md has them", word);
+                        "'%s' is not a class of kernels: docs/kernel-names.md lists them", word);
     r->class = (uint8_t) class;
     if (!table)
         return 0;

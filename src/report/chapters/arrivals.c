@@ -65,8 +65,8 @@ static void add_latest(struct lpo_doc *doc, const struct lpo_analysis *a, const 
     lpo_units_add_duration(&idle, r->late.idle_ns);
     lpo_doc_paragraph(
         doc,
-        "Rank %d is late most: it came last to %llu of %llu collectives, in all %s after the "
-        "rank before it. In that time its GPU computed for %s%s%s and was idle for %s.",
+        "Rank %d is the straggler: last in %llu of %llu collectives, %s behind the rank before it "
+        "in all. In that time its GPU computed for %s%s%s and was idle for %s.",
         row->rank, (unsigned long long)row->late, (unsigned long long)r->complete,
         lpo_str_text(&delay), lpo_str_text(&compute),
         r->late.kernel == LPO_NONE ? "" : ", most of it in ",

@@ -110,10 +110,10 @@ static void add_cautions(struct lpo_doc *doc, const struct lpo_analysis *a,
     if (g->clock_ns) {
         lpo_str_clear(&ns);
         lpo_units_add_duration(&ns, llabs(g->clock_ns));
-        lpo_doc_note(doc, LPO_NOTE_INFO,
-                     "%s: the clock of the samples is %s %s that of the trace (correlation %.2f); "
-                     "this was taken out.",
-                     scope, ns.at, g->clock_ns > 0 ? "ahead of" : "behind", g->clock_fit);
+        lpo_doc_note(
+            doc, LPO_NOTE_INFO,
+            "%s: sample timestamps were %s %s the trace clock (correlation %.2f); corrected.",
+            scope, ns.at, g->clock_ns > 0 ? "ahead of" : "behind", g->clock_fit);
     } else if (!g->clock_sure) {
         lpo_doc_note(doc, LPO_NOTE_INFO,
                      "%s: whether the samples are on the clock of the trace could not be checked: "

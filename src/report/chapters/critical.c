@@ -41,8 +41,8 @@ static const struct lpo_column columns[] = {
     { "part", "Part", LPO_CELL_TEXT, NULL },
     { "ns", "On the path", LPO_CELL_NS, NULL },
     { "share", "Share", LPO_CELL_PERCENT, NULL },
-    { "saved_removed_ns", "Saved without it", LPO_CELL_NS, NULL },
-    { "saved_halved_ns", "Saved with half of it", LPO_CELL_NS, NULL, 1 },
+    { "saved_removed_ns", "Saving if removed", LPO_CELL_NS, NULL },
+    { "saved_halved_ns", "Saving if halved", LPO_CELL_NS, NULL, 1 },
 };
 
 static void row_saving(struct lpo_table *t, const struct lpo_critical_saving *s)
@@ -175,11 +175,10 @@ void lpo_report_chapter_critical(struct lpo_doc *doc, const struct lpo_source *s
     lpo_doc_section(doc, "critical_path", "Critical path", 1);
     lpo_doc_section_is_detail(doc);
     lpo_doc_paragraph(
-        doc, "The one chain of work and waiting that the wall time of %s consists of. %s",
+        doc, "The longest dependency chain of %s. %s",
         c->paths.len > 1 ? scope_name(doc->arena, s->trace, p) : "the program",
-        p->fits ? "Savings are of the wall time, from a simulation of the whole trace: other work "
-                  "may take the place of what is gone. Without synchronization no call waits for "
-                  "the GPU."
+        p->fits ? "Savings are of the wall time, from a simulation of the whole trace: another "
+                  "chain may become critical. Without synchronization no call waits for the GPU."
                 : "A simulation of the unchanged trace does not give the measured wall time within "
                   "one percent, so no savings are given.");
     t = lpo_doc_table(doc, "critical_path", "", columns, COUNT(columns));

@@ -57,9 +57,10 @@ void lpo_report_chapter_fusion(struct lpo_doc *doc, const struct lpo_source *s)
         return;
     lpo_doc_section(doc, "fusion", "Fusion candidates", 1);
     lpo_doc_section_is_detail(doc);
-    lpo_doc_paragraph(doc, "Short kernels (below 10 us) that follow each other on a stream in the "
-                           "same order three times or more; none of them is in two rows. One "
-                           "kernel instead would save the gaps, and at most all but the longest.");
+    lpo_doc_paragraph(doc,
+                      "Short kernels (below 10 us) that follow each other on a stream in the same "
+                      "order three times or more; none of them is in two rows. One kernel in their "
+                      "place would save the gaps and, at most, all kernels but the longest.");
     t = lpo_doc_table(doc, "fusion", "", columns, COUNT(columns));
     for (size_t i = 0; i < f->sequences.len && i < ROWS; i++) {
         const struct lpo_fusion_sequence *x = &f->sequences.at[i];

@@ -132,8 +132,8 @@ static void begin(struct lpo_doc *doc, const struct lpo_source *from)
 
     lpo_doc_section(doc, "memory", "Memory", 1);
     lpo_doc_paragraph(doc,
-                      "From %s: what the allocator of the framework had given out, and what it "
-                      "held of the GPU. Times count from the first allocation in the trace.",
+                      "From %s: memory of the GPU that the framework's allocator had allocated and "
+                      "reserved. Times count from the first allocation in the trace.",
                       !snapshot  ? from->what
                       : profiler ? "the trace of the PyTorch profiler and the memory snapshot"
                                  : "the memory snapshot");

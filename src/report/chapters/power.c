@@ -221,8 +221,7 @@ static void warn_slowed(struct lpo_doc *doc, const struct lpo_region_tree *tree,
         return;
     lpo_power_throttle_add(&why, r->slowed);
     lpo_doc_note(doc, LPO_NOTE_WARNING,
-                 "clocks were throttled during \"%s\" (%s): its times are longer than they are at "
-                 "full clocks",
+                 "clocks were throttled during \"%s\" (%s): timings are inflated by throttling",
                  lpo_arena_name(doc->arena, path.at, path.len), why.at);
 }
 

@@ -101,10 +101,10 @@ void lpo_report_chapter_rank_balance(struct lpo_doc *doc, const struct lpo_rundi
     if (!lpo_analysis_rank_balance(s->analysis))
         return;
     lpo_doc_section(doc, "imbalance", "Balance of the work", 2);
-    lpo_doc_paragraph(doc, "Numbers that the program gave with its ranges, and sizes of "
-                           "all-to-alls. Most / mean: what the rank with most of it has, over the "
-                           "mean of the ranks; 1 is balanced. Call by call: the same with the most "
-                           "of each call, since the ranks may take turns.");
+    lpo_doc_paragraph(
+        doc, "Numbers that the program gave with its ranges, and sizes of all-to-alls. Most / "
+             "mean: the largest value of a rank over the mean of all ranks; 1 is balanced. Call by "
+             "call: the same with the most of each call, since the ranks may take turns.");
     lpo_doc_table_of(doc, "imbalance", "", &rows,
                      "what=words ranks calls mean most most_rank ratio call_ratio", d->top);
 }

@@ -166,7 +166,8 @@ void lpo_report_chapter_ranks(struct lpo_doc *doc, const struct lpo_rundir *d,
                                "the median come first; less than 5 %% of the median span is not "
                                "named.");
     else
-        lpo_doc_paragraph(doc, "The parts of each add up to its span. They are of different jobs.");
+        lpo_doc_paragraph(
+            doc, "The parts of each add up to its span. The traces are of different jobs.");
     /* the last column compares them */
     table = lpo_doc_table(doc, "ranks", "", columns, COUNT(columns) - !one_job);
     places = places_of(w, medians);

@@ -190,7 +190,7 @@ static void note_failures(struct lpo_doc *doc, const struct lpo_rundir *d,
 
         if (lpo_measure_known(failed) && failed.value > 0)
             lpo_doc_note(doc, LPO_NOTE_WARNING,
-                         "%.0f requests failed in stage %s; they are in none of the times.",
+                         "%.0f requests failed in stage %s; all times leave them out.",
                          failed.value, d->served.at[i].stage);
         if (d->served.at[i].client && !known[i])
             lpo_doc_note(doc, LPO_NOTE_WARNING,
@@ -284,7 +284,6 @@ void lpo_report_summary_requests(struct lpo_doc *doc, const struct lpo_rundir *d
     rate = r.figures[LPO_REQUESTS_OUTPUT_RATE];
     if (lpo_measure_known(rate) && lpo_measure_known(first))
         lpo_doc_paragraph(doc,
-                          "Under load it gave %.4g tokens/s in all; half of the requests had their "
-                          "first token within %.4g ms.",
+                          "Under load: %.4g tokens/s, median time to first token (TTFT) %.4g ms.",
                           rate.value, first.value / 1e6);
 }

@@ -324,9 +324,8 @@ void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d)
     if (lpo_measure_known(p50) && lpo_measure_known(values) && values.value < LEAST_FOR_P99)
         lpo_doc_paragraph(doc, "Each further token took %.4g ms.", p50.value);
     else if (lpo_measure_known(p50) && lpo_measure_known(p99))
-        lpo_doc_paragraph(doc,
-                          "Each further token took %.4g ms; one in a hundred took %.4g ms or more.",
-                          p50.value, p99.value);
+        lpo_doc_paragraph(doc, "Each further token took %.4g ms (p99: %.4g ms).", p50.value,
+                          p99.value);
     if (bytes > 0) {
         lpo_units_add_bytes(&memory, bytes);
         lpo_doc_paragraph(doc, "It needed %s of GPU memory at its peak.", memory.at);

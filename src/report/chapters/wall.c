@@ -114,8 +114,8 @@ void lpo_report_add_wall(struct lpo_doc *doc, const struct lpo_analysis *a, size
                      w->devices.len - most);
     if (w->no_calls)
         lpo_doc_note(doc, LPO_NOTE_INFO,
-                     "This trace has no runtime calls, so a late launch cannot be told from a call "
-                     "that blocked: that idle time is unknown.");
+                     "This trace has no runtime calls, so the cause of idle time (a late launch or "
+                     "a blocking call) is unknown.");
 }
 
 /* --- calls and gaps --------------------------------------------------------------------------- */

@@ -33,7 +33,7 @@ static const struct {
                         "Load ahead of time on other threads or processes: num_workers and "
                         "prefetch_factor of the DataLoader, preprocessing outside of the step." },
     [LPO_RUNG_HOST] = { "The launching thread does other work: %n",
-                        "Do that on another thread, while the GPU is busy, or not at all." },
+                        "Move it to another thread, do it while the GPU is busy, or drop it." },
     [LPO_RUNG_PAUSE] = { "The launching thread pauses now and then: %n",
                          "Do that on another thread, or less often; garbage collection can be put "
                          "between steps (gc.freeze, gc.disable)." },
@@ -75,7 +75,7 @@ static const struct {
     [LPO_RUNG_FP32] = { "Matrix products run in fp32 without tensor cores",
                         "Use bf16 or fp16 (autocast), or allow TF32 "
                         "(torch.set_float32_matmul_precision(\"high\"))." },
-    [LPO_RUNG_SIBLING] = { "%n is slower than its equals",
+    [LPO_RUNG_SIBLING] = { "%n is slower than the others of its kind",
                            "Compare its inputs, its memory layout and "
                            "number format with those of the others." },
     [LPO_RUNG_ROOF] = { NULL, "Look at this operator first: another tile size or kernel, other "

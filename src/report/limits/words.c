@@ -148,8 +148,8 @@ void lpo_report_limits_add_note(const struct lpo_limits *l, const struct lpo_lim
         break;
     case LPO_LIMITS_NO_VISITS:
         lpo_str_addf(out,
-                     "how often '%s' was visited is not in this trace: what report.needs states of "
-                     "it cannot be used",
+                     "this trace does not say how often '%s' was called, so its entry in "
+                     "report.needs cannot be used",
                      n->region);
         break;
     case LPO_LIMITS_NO_DTYPE:

@@ -46,7 +46,7 @@ static void add_span(struct lpo_timeline *b, uint32_t *lanes, uint32_t thread, c
 static bool has_room(struct lpo_timeline *b, size_t events, const char *what)
 {
     if (events > b->left) {
-        lpo_doc_note(b->doc, LPO_NOTE_INFO, "%zu %s are left out: the file would be too large",
+        lpo_doc_note(b->doc, LPO_NOTE_INFO, "%zu %s are left out, as the file would be too large",
                      events, what);
         return false;
     }

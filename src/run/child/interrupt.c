@@ -79,7 +79,7 @@ static void on_signal(int sig)
     t = state.now;
     if (state.dir >= 0 && t) {
         write_manifest(t);
-        say("\nlpo: interrupted; what is done is kept, lpo run --resume continues\n");
+        say("\nlpo: interrupted; finished stages are kept, lpo run --resume continues\n");
     } else {
         say("\nlpo: interrupted\n");
     }

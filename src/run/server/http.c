@@ -67,7 +67,7 @@ int lpo_run_http_url_parse(const char *text, struct lpo_http_url *out, struct lp
         rest += len;
     }
     if (*rest && *rest != '/')
-        return bad_url(text, "has something other than a path behind the host", err);
+        return bad_url(text, "has something other than a path after the host", err);
     snprintf(out->path, sizeof out->path, "%s", *rest ? rest : "/");
     return 0;
 }
@@ -188,7 +188,7 @@ static void take_status(struct lpo_http *h)
 
     if (!lpo_str_starts(at, "HTTP/1.") || !isdigit((unsigned char)at[7]) || at[8] != ' ' ||
         strspn(at + 9, "0123456789") != 3) {
-        fail(h, "what answers there does not speak HTTP");
+        fail(h, "the server that answers there does not speak HTTP");
         return;
     }
     h->status = atoi(at + 9);

@@ -146,7 +146,7 @@ int lpo_run_server_plan_parse(struct lpo_arena *a, int argc, const char *const *
         int64_t n = 0;
 
         if (!r || i + 1 >= argc)
-            return lpo_fail(err, LPO_E_USAGE, "'%s' is no word of lpo __server", argv[i]);
+            return lpo_fail(err, LPO_E_USAGE, "unknown argument '%s' of lpo __server", argv[i]);
         i++;
         if (r->kind == TEXT) {
             *(const char **)member(out, r) = argv[i];
@@ -250,7 +250,7 @@ int lpo_run_server_plan_check(struct lpo_arena *a, const struct lpo_server_plan 
     filled.out_dir = "";
     lpo_run_server_plan_fill_in(a, &filled);
     if (plan->ready_log && lpo_pattern_create(plan->ready_log, &pattern, err) < 0)
-        return lpo_ctx(err, "workload.server.ready.log is wrong");
+        return lpo_ctx(err, "workload.server.ready.log is not a valid pattern");
     if (check_url("workload.server.ready.url", filled.ready_url, err) < 0 ||
         check_url("workload.server.window.begin_url", filled.begin_url, err) < 0 ||
         check_url("workload.server.window.end_url", filled.end_url, err) < 0)

@@ -596,12 +596,11 @@ static void note_end(struct driver *d, bool ended_alone)
     if (ended_alone)
         return;
     if (d->server.asked == SIGKILL)
-        note_in_record(
-            &d->record, d->a,
-            "the server, or a process of its, did not end within %.4g s of SIG%s and of SIGTERM, "
-            "and was killed: what profilers in it had not written is lost "
-            "(workload.server.stop.grace)",
-            (double)d->plan.grace_ns / 1e9, d->plan.signal);
+        note_in_record(&d->record, d->a,
+                       "the server, or one of its processes, did not end within %.4g s of SIG%s "
+                       "and of SIGTERM, and was killed: what profilers in it had not written is "
+                       "lost (workload.server.stop.grace)",
+                       (double)d->plan.grace_ns / 1e9, d->plan.signal);
     else if (WIFSIGNALED(d->server.status) && WTERMSIG(d->server.status) != SIGINT &&
              WTERMSIG(d->server.status) != SIGTERM)
         note_in_record(&d->record, d->a, "the server crashed when it was ended: %s", how.at);

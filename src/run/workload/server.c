@@ -80,7 +80,7 @@ static int find_program(struct lpo_arena *a, const struct lpo_words *words, cons
 {
     if (!words->len || lpo_path_which(a, words->at[0]))
         return 0;
-    return lpo_fail(err, LPO_E_MISSING, "the program '%s' of %s is not here or cannot be run",
+    return lpo_fail(err, LPO_E_MISSING, "the program '%s' of %s was not found or is not executable",
                     words->at[0], what);
 }
 

@@ -285,7 +285,7 @@ static int build_hf(struct builder *b)
                         "workload.program");
     if (!lpo_path_which(b->a, python))
         return lpo_fail(b->err, LPO_E_MISSING,
-                        "the interpreter '%s' is not here; set workload.python to one with torch "
+                        "the interpreter '%s' was not found; set workload.python to one with torch "
                         "and transformers",
                         python);
     lpo_run_step_arg(b->a, b->step, python);
@@ -318,8 +318,8 @@ static int build_command(struct builder *b)
         return b->err->code;
     program = lpo_settings_list(b->a, b->config, "workload.argv").at[0];
     if (!lpo_path_which(b->a, program))
-        return lpo_fail(b->err, LPO_E_MISSING, "the program '%s' is not here or cannot be run",
-                        program);
+        return lpo_fail(b->err, LPO_E_MISSING,
+                        "the program '%s' was not found or is not executable", program);
     add_words(b, "workload.argv");
     return 0;
 }
@@ -385,7 +385,7 @@ int lpo_workload_program_check(struct lpo_arena *a, const struct lpo_node *confi
     if (!lpo_streq(lpo_settings_text(config, "workload.kind"), "command") || !argv.len ||
         lpo_path_which(a, argv.at[0]))
         return 0;
-    return lpo_fail(err, LPO_E_NOPROGRAM, "the program '%s' is not here or cannot be run",
+    return lpo_fail(err, LPO_E_NOPROGRAM, "the program '%s' was not found or is not executable",
                     argv.at[0]);
 }
 

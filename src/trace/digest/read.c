@@ -321,7 +321,7 @@ static int read_digest(const char *path, struct lpo_trace *into, struct lpo_err 
                         "again with this lpo",
                         (unsigned long long)version, DIGEST_VERSION);
     if (b.bad || !read_all(&b, t))
-        return lpo_fail(err, LPO_E_FORMAT, "the digest is damaged: make it again");
+        return lpo_fail(err, LPO_E_FORMAT, "the digest is damaged: write it again with lpo digest");
     t->total_ns = 0; /* who reads a file sums it */
     return lpo_trace_append(into, t, err);
 }

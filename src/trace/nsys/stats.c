@@ -434,7 +434,7 @@ static int read_table(struct table *s, struct lpo_err *err)
         return lpo_fail(err, LPO_E_FORMAT, "no header of a report of nsys stats in it");
     if (!report->row)
         return lpo_fail(err, LPO_E_FORMAT,
-                        "this report of nsys stats is of no use here: %s (take cuda_gpu_kern_sum, "
+                        "this report of nsys stats cannot be used here: %s (use cuda_gpu_kern_sum, "
                         "cuda_gpu_trace, nvtx_pushpop_trace, or the SQLite export)",
                         report->why);
     lpo_csv_skip_line(s->csv);

@@ -132,7 +132,7 @@ static int read_nodes(const char *path, struct lpo_trace *into, struct lpo_err *
     if (lpo_snapshot_plain_read(a, path, &p, err) < 0)
         return err ? err->code : LPO_E_FORMAT;
     if (p.root.kind != LPO_PICKLE_DICT)
-        return lpo_fail(err, LPO_E_FORMAT, "it is no map from nodes of graphs to scopes");
+        return lpo_fail(err, LPO_E_FORMAT, "it is not a map from graph nodes to scopes");
     n.s.most_steps = lpo_snapshot_most_steps(&p);
     for (const struct lpo_pickle_part *part = p.root.box->first; part; part = part->next)
         for (size_t i = 0; i + 1 < part->count && lpo_snapshot_step(&n.s); i += 2)

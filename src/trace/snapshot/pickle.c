@@ -232,7 +232,7 @@ static int remember(struct machine *m, uint64_t number)
     if (m->stack.len == floor_of(m))
         return fail(m, "there is no value");
     if (number > m->op_at)
-        return fail(m, "a number of the memo that no pickle has");
+        return fail(m, "a memo index that the pickle never defined");
     while (m->memo.len <= number)
         lpo_vec_push(&m->memo, (struct lpo_pickle_value){ .kind = LPO_PICKLE_NONE });
     m->memo.at[number] = m->stack.at[m->stack.len - 1];
@@ -374,10 +374,10 @@ static int step(struct machine *m)
     arg.kind = i->kind;
     arg.of = i->of;
     if (m->op_at == 0 && code != 0x80)
-        return lpo_fail(m->err, LPO_E_FORMAT, "no pickle of protocol 2 to 5 begins so");
+        return lpo_fail(m->err, LPO_E_FORMAT, "not a pickle of protocol 2 to 5");
     if (!i->name)
         return lpo_fail(m->err, LPO_E_FORMAT,
-                        "byte %llu: instruction 0x%02x is none that plain data needs",
+                        "byte %llu: plain data does not need instruction 0x%02x",
                         (unsigned long long)m->op_at, code);
     if (!i->run)
         return fail(m, "refused: Python would run code for it, and lpo reads plain data alone");
