@@ -233,7 +233,7 @@ class AnyTrace(LpoCase):
                 ([KINETO], {"gpus": "1 x NVIDIA H200", "framework": "PyTorch"}),
                 ([NCU], {"gpus": "1 x NVIDIA H200", "command": "ranges", "traces": "ranges.ncu-rep.gz (the report of Nsight Compute)"}),
                 (ranks, {"ranks": "0, 1 of 16", "gpus": "2 x AMD Radeon Graphics"}),
-                ([NSYS, NCU], {"traces": "h200_ranges.sqlite.gz (the export of Nsight Systems); "
+                ([NSYS, NCU], {"traces": "h200_ranges.sqlite.gz (the report of Nsight Systems); "
                                          "ranges.ncu-rep.gz (the report of Nsight Compute)"})):
             with self.subTest(words=[os.path.basename(w) for w in words]):
                 facts = self.facts(*words)

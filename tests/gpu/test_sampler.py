@@ -122,7 +122,7 @@ class Sampler(unittest.TestCase):
     def test_decoding_that_fails_keeps_what_was_read(self) -> None:
         said = self.sample("decode_error")
         self.assertEqual(self.code, 3)
-        self.assertIn("failed: cuptiPmSamplingDecodeData gave CUPTI_ERROR_UNKNOWN (999)", said)
+        self.assertIn("failed: cuptiPmSamplingDecodeData returned CUPTI_ERROR_UNKNOWN (999)", said)
         self.assertEqual(len(self.samples), 200)
         self.assertEqual(self.items[-1][1][6], 4)
 
@@ -243,7 +243,7 @@ class Sampler(unittest.TestCase):
             "unknown_chip": "this libcupti does not know the chip",
             "no_host_library": "libnvperf_host.so is not beside",
             "old_driver": "install a newer driver",
-            "unknown_error": "cuptiPmSamplingGetCounterAvailability gave CUPTI_ERROR_UNKNOWN (999)",
+            "unknown_error": "cuptiPmSamplingGetCounterAvailability returned CUPTI_ERROR_UNKNOWN (999)",
             "no_gpu": "the NVIDIA driver finds no GPU (cuInit gave 100)",
         }
         for modes, words in cases.items():
