@@ -75,9 +75,10 @@ check: setup
 coverage: setup
 	@scripts/coverage.sh
 
-# The compiler and libraries for the arm64 program of `make dist`.
+# The compiler and libraries for the arm64 program of `make dist`; no foreign package is installed.
 deps-arm64: setup
 	@scripts/setup.sh packages-arm64.txt
+	@scripts/arm64-root.sh
 
 # For other machines: a tarball for x86-64 with glibc 2.28 or newer, and one program each for any x86-64 and arm64.
 dist portable: setup
@@ -103,4 +104,4 @@ tags:
 	@scripts/tags.py
 
 clean:
-	rm -rf $(BUILD) $(SAN) build-portable build-single-* build-deb build-coverage build-fuzz build-nightly build-check-* dist
+	rm -rf $(BUILD) $(SAN) build-portable build-single-* build-arm64 build-deb build-coverage build-fuzz build-nightly build-check-* dist

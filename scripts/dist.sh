@@ -5,8 +5,8 @@
 #   tarball   everything, for x86-64 Linux with glibc 2.28 or newer: our libraries are linked statically, and no
 #             binary needs a newer symbol of glibc (packaging/glibc_floor.c)
 #   x86_64    one static program that reads traces, for any x86-64 Linux
-#   aarch64   the same for any arm64 Linux, by Debian's cross compiler and arm64 libraries (packages-arm64.txt);
-#             left out where they are not here, unless it is asked for by name
+#   aarch64   the same for any arm64 Linux, by Debian's cross compiler and the arm64 libraries below ARM64_ROOT
+#             (build-arm64, by arm64-root.sh); left out where they are not here, unless it is asked for by name
 # Prints their paths, the tarball last. The same sources and SOURCE_DATE_EPOCH (else the time of the commit) give the
 # same bytes in any folder. BUILDTYPE is Meson's, for tests that cannot wait for an optimizer.
 set -euo pipefail
@@ -72,12 +72,16 @@ make_single() {
 make_x86_64() { make_single x86_64 ""; }
 
 make_aarch64() {
-    local libraries=/usr/lib/aarch64-linux-gnu/pkgconfig
-    if [ $# -gt 0 ] && ! { command -v aarch64-linux-gnu-gcc && [ -f $libraries/sqlite3.pc ]; } >/dev/null; then
-        echo "not here, so left out: the program for arm64 (\`make deps-arm64\` installs its compiler and libraries)" >&2
+    local root libraries
+    root=$(realpath -m "${ARM64_ROOT:-build-arm64}")
+    libraries=$root/usr/lib/aarch64-linux-gnu/pkgconfig
+    if [ $# -gt 0 ] && ! { command -v aarch64-linux-gnu-gcc && [ -f "$libraries/sqlite3.pc" ]; } >/dev/null; then
+        echo "not here, so left out: the program for arm64 (\`make deps-arm64\` fetches its compiler and libraries)" >&2
         return
     fi
-    PKG_CONFIG_LIBDIR=$libraries make_single aarch64 aarch64-linux-gnu- --cross-file packaging/arm64.ini
+    PKG_CONFIG_LIBDIR=$libraries PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
+        make_single aarch64 aarch64-linux-gnu- --cross-file packaging/arm64.ini \
+        "-Dc_link_args=-L$root/usr/lib/aarch64-linux-gnu" # libzstd.pc names the folder above
 }
 
 mkdir -p "$out"

@@ -23,7 +23,8 @@ LPO = os.path.abspath(os.environ.get("LPO_BIN", "build/lpo"))
 DATA = ROOT / "tests" / "data"
 READ = ["kineto/h200_llama8.json.gz", "native/torch_llama.lpot", "nsys/h200_ranges.nsys-rep", "ncu/llama8_four.ncu-rep.gz",
         "jax/h200_train.json.gz", "memory/h200_train.pickle.gz", "nsys/h200_ranges.sqlite.gz"]
-EPOCH = {"SOURCE_DATE_EPOCH": "1700000000", "BUILDTYPE": "plain", "CCACHE_DISABLE": "1"}
+EPOCH = {"SOURCE_DATE_EPOCH": "1700000000", "BUILDTYPE": "plain", "CCACHE_DISABLE": "1",
+         "ARM64_ROOT": os.environ.get("ARM64_ROOT", str(ROOT / "build-arm64"))}
 
 
 def call(*words, env=None, cwd=None):
