@@ -167,15 +167,21 @@ static struct name name_of(struct lpo_arena *a, const char *relative)
     return n;
 }
 
-/* Is the word in front of the `i`th number one of these? */
-static bool follows(const struct name *n, size_t i, const char *const *words, size_t count)
+/* Where the `i`th number stands in the key. */
+static size_t find_hole(const struct name *n, size_t i)
 {
     const char *hole = n->key;
-    size_t from, to;
 
     while (*hole != '#' || i--)
         hole++;
-    to = (size_t)(hole - n->key);
+    return (size_t)(hole - n->key);
+}
+
+/* Is the word in front of the `i`th number one of these? */
+static bool follows(const struct name *n, size_t i, const char *const *words, size_t count)
+{
+    size_t from, to = find_hole(n, i);
+
     while (to && strchr("_-=.", n->key[to - 1]))
         to--;
     for (from = to; from && isalpha((unsigned char)n->key[from - 1]);)
@@ -186,16 +192,45 @@ static bool follows(const struct name *n, size_t i, const char *const *words, si
     return false;
 }
 
+/* Moments and ids of processes: large, or the fraction of one that is. */
+static bool is_moment(const struct name *n, size_t i)
+{
+    static const int64_t large = 100000;
+    size_t hole = find_hole(n, i);
+
+    return n->numbers[i] >= large || (i > 0 && n->numbers[i - 1] >= large && hole > 1 &&
+                                      n->key[hole - 1] == '.' && n->key[hole - 2] == '#');
+}
+
+/* Numbers that no two names have in common: ids of processes, too, unless they are small. */
+static bool is_id(const struct work *w, const struct file *f, size_t i)
+{
+    static const int64_t small = 100;
+    size_t same = 0;
+    bool none_small = true;
+
+    for (size_t k = 0; k < w->files.len; k++) {
+        const struct name *n = &w->files.at[k].name;
+
+        if (strcmp(n->key, f->name.key) != 0)
+            continue;
+        same += n->numbers[i] == f->name.numbers[i];
+        none_small &= n->numbers[i] >= small;
+    }
+    return same == 1 && none_small;
+}
+
 /* A word says that a number is a rank; so do the numbers 0 to n - 1, unless a word says that they
- * count something else. Large numbers are moments and ids of processes. */
+ * count something else. */
 static enum part part_of(const struct work *w, const struct file *f, size_t i)
 {
     static const char *const ranks[] = { "rank", "r",   "tp",   "dp",   "pp",    "ep",  "cp", "sp",
                                          "mp",   "gpu", "node", "host", "local", "dcp", "pcp" };
-    static const char *const others[] = { "step",  "iter",    "iteration", "epoch",  "run",
-                                          "stage", "phase",   "batch",     "layer",  "size",
-                                          "seq",   "version", "v",         "workers" };
-    static const int64_t large = 100000;
+    static const char *const others[] = { "step",  "iter",    "iteration", "epoch", "run",
+                                          "stage", "phase",   "batch",     "bs",    "mbs",
+                                          "gbs",   "isl",     "osl",       "ctx",   "tokens",
+                                          "layer", "layers",  "size",      "seq",   "version",
+                                          "v",     "workers", "job" };
     size_t count = 0, seen = 0;
     bool *is_there, fits;
 
@@ -203,7 +238,7 @@ static enum part part_of(const struct work *w, const struct file *f, size_t i)
         return RANK;
     if (follows(&f->name, i, others, sizeof others / sizeof *others))
         return FIXED;
-    if (f->name.numbers[i] >= large)
+    if (is_moment(&f->name, i))
         return MOMENT;
     is_there = lpo_xcalloc(w->files.len + 1, sizeof *is_there);
     for (size_t k = 0; k < w->files.len; k++) {
@@ -221,7 +256,9 @@ static enum part part_of(const struct work *w, const struct file *f, size_t i)
     for (size_t k = 0; k < seen; k++)
         fits &= is_there[k];
     free(is_there);
-    return fits && count % seen == 0 ? RANK : FIXED;
+    if (fits && count % seen == 0)
+        return RANK;
+    return is_id(w, f, i) ? MOMENT : FIXED;
 }
 
 /* --- what the file says ---------------------------------------------------------------------- */

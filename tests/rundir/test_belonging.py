@@ -47,11 +47,29 @@ LAYOUTS = {
     "torchtitan": ([(f"iteration_{i}/rank{r}_trace.json", None, 0, T0 + i) for i in (10, 20) for r in range(2)], [2, 2]),
     "tensorboard, two cycles": ([(f"host_7.17000000{c}0{r}.pt.trace.json", r, 2, T0 + 60 * c) for c in range(2) for r in range(2)],
                                 [2, 2]),
+    "vLLM, its frontend beside the ranks": (
+        [(f"dp0_pp0_tp{t}_dcp0_ep{t}_rank{t}.170000000{t}123456789.pt.trace.json.gz", t, 2, T0) for t in range(2)] +
+        [("node1_4711.async_llm.1700000003123456789.pt.trace.json.gz", None, 0, T0)], [2, 1]),
+    "SGLang, all that it names": ([(f"1731730000.5123-TP-{t}-DP-{d}-PP-{p}-EP-{t}-DECODE.trace.json.gz", None, 0, T0)
+                                   for t in range(2) for d in range(2) for p in range(2)], [8]),
+    "SGLang, with a prefix and moments of their own": (
+        [(f"mine-17317300{t}.{51 + 700 * t}-TP-{t}-EXTEND.trace.json.gz", None, 0, T0) for t in range(3)], [3]),
+    "Megatron": ([(f"torch_profile/rank-{r}.json.gz", None, 0, T0) for r in range(4)], [4]),
+    "DeepSpeed, two nodes": ([(f"run/node-{r // 2}_{4000 + r}.17000000{r}0000000000.pt.trace.json", r, 4, T0) for r in range(4)], [4]),
+    "torchtitan with torchft": ([(f"profile_trace/iteration_{i}/replica_{f}/rank{r}_trace.json.gz", None, 0, T0 + i)
+                                 for i in (10, 20) for f in range(2) for r in range(2)], [4, 4]),
+    "nsys -o %q{RANK}": ([(f"{r}.json", None, 0, T0) for r in range(4)], [4]),
+    "nsys -o …_node_N_rank_N_local_N": ([(f"profile_node_{r // 2}_rank_{r}_local_{r % 2}.json", None, 0, T0) for r in range(4)], [4]),
+    "nsys -o %q{SLURM_JOB_ID}-%q{SLURM_STEP_ID}-%q{RANK}-%p": ([(f"nsys-4711-0-{r}-{88213 + 5 * r}.json", None, 0, T0) for r in range(4)],
+                                                               [4]),
+    "nsys, two jobs": ([(f"nsys-{j}-0-{r}-{88213 + 5 * r + j}.json", None, 0, T0) for j in (4711, 4712) for r in range(2)], [2, 2]),
+    "one rank a folder": ([(f"rank_{r}/node1_{900 + r}.1700000000{r}.pt.trace.json", None, 0, T0) for r in range(2)], [2]),
     "the same rank again": ([("a/trace.json", 0, 2, T0), ("b/trace.json", 0, 2, T0)], [1, 1]),
     "other worlds": ([("rank0.json", 0, 2, T0), ("rank1.json", 1, 4, T0)], [1, 1]),
     "other days": ([("rank0.json", None, 0, T0), ("rank1.json", None, 0, T0 + 3 * DAY)], [1, 1]),
     "unrelated": ([("bert.json", None, 0, T0), ("resnet50.json", None, 0, T0), ("resnet18.json", None, 0, T0)], [1, 1, 1]),
     "numbers that count something": ([(f"step_{i}.json", None, 0, T0) for i in range(3)], [1, 1, 1]),
+    "sizes, one rank of each": ([(f"bs{128 * (r + 1)}_rank{r}.json", None, 0, T0) for r in range(2)], [1, 1]),
     "report1, report2": ([(f"report{i}.json", None, 0, T0) for i in (1, 2)], [1, 1]),
     "report_0, report_1": ([(f"report_{i}.json", None, 0, T0) for i in (0, 1)], [2]),
 }
