@@ -132,17 +132,23 @@ static void check_modules(const struct lpo_analysis *a)
     lpo_report_put_scopes(doc->data, m, true);
 }
 
-/* What the views of report.html are drawn from. */
+/* What the views of report.html are drawn from, and what they ask of `lpo view` for later. */
 static void put_page(struct lpo_record *to, const struct lpo_analysis *a)
 {
-    struct lpo_page_kernels kernels = lpo_page_put_kernels(to, a);
-    uint32_t *regions = lpo_page_put_regions(to, a, &kernels, true);
+    LPO_AUTO(lpo_page_detail) d = calloc(1, sizeof *d);
 
-    lpo_page_put_shapes(to, a, &kernels);
-    lpo_page_put_counters(to, a, regions);
-    lpo_page_put_strip(to, a, &kernels, regions);
-    free(regions);
-    free(kernels.rows);
+    d->analysis = a;
+    d->zero_ns = LPO_NO_TIME;
+    d->kernels = lpo_page_put_kernels(to, a);
+    d->regions = lpo_page_put_regions(to, a, &d->kernels, true);
+    lpo_page_put_shapes(to, a, &d->kernels);
+    lpo_page_put_counters(to, a, d->regions);
+    lpo_page_put_strip(to, d);
+    lpo_page_put_stacks(to, d);
+    for (size_t row = 0; row < 3; row++) {
+        lpo_page_put_operations(to, d, row, INT64_MIN, INT64_MAX);
+        lpo_page_put_slices(to, d, row, -1, 1000);
+    }
 }
 
 static void write_all(struct lpo_analysis *a, struct lpo_region_selection *select)

@@ -26,6 +26,7 @@ extern const struct lpo_command lpo_cli_cmd_analyze;
 extern const struct lpo_command lpo_cli_cmd_config;
 extern const struct lpo_command lpo_cli_cmd_ctl;
 extern const struct lpo_command lpo_cli_cmd_demo;
+extern const struct lpo_command lpo_cli_cmd_view;
 extern const struct lpo_command lpo_cli_cmd_diff;
 extern const struct lpo_command lpo_cli_cmd_digest;
 extern const struct lpo_command lpo_cli_cmd_doctor;
@@ -42,25 +43,11 @@ extern const struct lpo_command lpo_cli_cmd_sql;
 extern const struct lpo_command lpo_cli_cmd_top;
 
 static const struct lpo_command *const commands[] = {
-    &lpo_cli_cmd_run,
-    &lpo_cli_cmd_config,
-    &lpo_cli_cmd_report,
-    &lpo_cli_cmd_digest,
-    &lpo_cli_cmd_regions,
-    &lpo_cli_cmd_top,
-    &lpo_cli_cmd_operators,
-    &lpo_cli_cmd_kernels,
-    &lpo_cli_cmd_diff,
-    &lpo_cli_cmd_history,
-    &lpo_cli_cmd_analyze,
-    &lpo_cli_cmd_reference,
-    &lpo_cli_cmd_mcp,
-    &lpo_cli_cmd_sql,
-    &lpo_cli_cmd_export,
-    &lpo_cli_cmd_ctl,
-    &lpo_cli_cmd_doctor,
-    &lpo_cli_cmd_demo,
-    NULL,
+    &lpo_cli_cmd_run,     &lpo_cli_cmd_config,  &lpo_cli_cmd_report,    &lpo_cli_cmd_digest,
+    &lpo_cli_cmd_regions, &lpo_cli_cmd_top,     &lpo_cli_cmd_operators, &lpo_cli_cmd_kernels,
+    &lpo_cli_cmd_diff,    &lpo_cli_cmd_history, &lpo_cli_cmd_analyze,   &lpo_cli_cmd_reference,
+    &lpo_cli_cmd_mcp,     &lpo_cli_cmd_sql,     &lpo_cli_cmd_export,    &lpo_cli_cmd_ctl,
+    &lpo_cli_cmd_doctor,  &lpo_cli_cmd_demo,    &lpo_cli_cmd_view,      NULL,
 };
 
 enum { NCOMMANDS = sizeof commands / sizeof *commands - 1 };

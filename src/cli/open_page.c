@@ -42,18 +42,30 @@ static int start(const char *page)
     return rc;
 }
 
+static void show(struct lpo_app *app, const char *what, const char *said)
+{
+    int rc = 0;
+
+    if (!has_screen())
+        fprintf(app->log, "--open: this machine has no screen; the page is %s\n", said);
+    else if ((rc = start(what)) != 0)
+        fprintf(app->log, "--open: xdg-open cannot be started (%s); the page is %s\n", strerror(rc),
+                said);
+}
+
+void lpo_cli_open_address(struct lpo_app *app, const char *url)
+{
+    show(app, url, url);
+}
+
 void lpo_cli_open_page(struct lpo_app *app, const char *dir)
 {
     const char *page = lpo_path_join(app->arena, dir, "report.html");
     char *whole = realpath(page, NULL);
-    int rc = 0;
 
-    if (!whole)
+    if (whole)
+        show(app, whole, page);
+    else
         fprintf(app->log, "--open: there is no %s (report.formats leaves html out?)\n", page);
-    else if (!has_screen())
-        fprintf(app->log, "--open: this machine has no screen; the page is %s\n", page);
-    else if ((rc = start(whole)) != 0)
-        fprintf(app->log, "--open: xdg-open cannot be started (%s); the page is %s\n", strerror(rc),
-                page);
     free(whole);
 }

@@ -4,6 +4,8 @@
 
 struct lpo_app;
 
+/* The same for an address. */
+void lpo_cli_open_address(struct lpo_app *app, const char *url);
 /* Starts xdg-open and does not wait for it. Where the machine has no screen or no xdg-open, says
  * where the page is instead: a report that was made never becomes a failure. */
 void lpo_cli_open_page(struct lpo_app *app, const char *dir);

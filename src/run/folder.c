@@ -294,6 +294,20 @@ void lpo_run_folder_link_latest(struct lpo_arena *a, const char *dir)
         unlink(temp);
 }
 
+bool lpo_run_folder_is_used(const char *dir)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    int fd =
+        open(lpo_path_join(a, dir, LPO_RUN_LOCK), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool used;
+
+    if (fd < 0)
+        return false;
+    used = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    close(fd);
+    return used;
+}
+
 int lpo_run_folder_open(struct lpo_arena *a, const char *dir, struct lpo_run_folder *out,
                         struct lpo_err *err)
 {

@@ -35,6 +35,8 @@ int lpo_run_folder_publish(struct lpo_arena *a, struct lpo_run_folder *f, struct
 /* Takes the lock of a folder that is there. LPO_E_USAGE when another process holds it, with who. */
 int lpo_run_folder_open(struct lpo_arena *a, const char *dir, struct lpo_run_folder *out,
                         struct lpo_err *err);
+/* Does another process hold it now? */
+bool lpo_run_folder_is_used(const char *dir);
 /* Makes and locks a folder for reports: a new or empty one, or one that held reports before.
  * LPO_E_USAGE for a folder of somebody else's, and for one that holds a run. */
 int lpo_run_folder_claim(struct lpo_arena *a, const char *dir, struct lpo_run_folder *out,

@@ -196,7 +196,8 @@ static void write_head(const struct lpo_doc *doc, struct lpo_str *out)
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                      "style-src 'unsafe-inline'; img-src data:; script-src '");
     /* The one script that is ours: whatever a name brings into the page, no other runs. */
-    lpo_str_addf(out, "%s'\">\n", doc->data_only ? "none" : lpo_page_script_sha256);
+    lpo_str_addf(out, "%s'%s\">\n", doc->data_only ? "none" : lpo_page_script_sha256,
+                 doc->served ? "; connect-src 'self'" : "");
     add_line(out, "<title>", doc->title, "</title>\n<style>\n");
     lpo_str_addn(out, lpo_page_style, lpo_page_style_len);
     lpo_str_add(out, "</style>\n</head>\n");

@@ -191,6 +191,7 @@ struct lpo_doc {
     bool bars, colour; /* beside shares; marks for them (writer/writer.h) */
     bool is_short;     /* its Markdown has what matters; the rest is on pages that it links */
     LPO_VEC(struct lpo_section *) sections;
+    bool served; /* its page may ask who served it for more (`lpo view`) */
     struct lpo_record *data;
     struct lpo_record *page; /* what the views of its page are drawn from; NULL: no page is made */
     struct lpo_arena *arena;

@@ -52,34 +52,56 @@ struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct
     return k;
 }
 
+void lpo_page_detail_destroy(struct lpo_page_detail *d)
+{
+    if (!d)
+        return;
+    free(d->kernels.rows);
+    free(d->regions);
+    free(d->operations);
+    free(d);
+}
+
+static struct lpo_page_detail *put_trace(struct lpo_record *to, const struct lpo_rundir *d,
+                                         const struct lpo_source *s)
+{
+    struct lpo_err ignored = { 0 }; /* the chapter on limits says it */
+    const struct lpo_limits *limits = lpo_analysis_limits(d, s, &ignored);
+    struct lpo_page_detail *p = lpo_xcalloc(1, sizeof *p);
+
+    p->analysis = s->analysis;
+    p->zero_ns = LPO_NO_TIME;
+    p->kernels = lpo_page_put_kernels(to, s->analysis);
+    p->regions = lpo_page_put_regions(to, s->analysis, &p->kernels, d->fold_over != SIZE_MAX);
+    lpo_report_put_findings(to, d, s);
+    if (limits)
+        lpo_report_put_limits(to, limits);
+    lpo_report_put_coverage(to, s->analysis);
+    lpo_report_put_notes(to, s->analysis, s->select);
+    lpo_report_put_wall(to, s->analysis);
+    lpo_page_put_rank_steps(to, s->analysis);
+    lpo_page_put_shapes(to, s->analysis, &p->kernels);
+    lpo_page_put_counters(to, s->analysis, p->regions);
+    lpo_page_put_strip(to, p);
+    lpo_page_put_stacks(to, p);
+    return p;
+}
+
+struct lpo_page_detail *lpo_page_put(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                     const struct lpo_source *s)
+{
+    struct lpo_page_detail *p;
+
+    doc->page = lpo_doc_record_create(doc->arena);
+    p = s ? put_trace(doc->page, d, s) : NULL;
+    lpo_page_put_charts(doc->page, d, s, p && p->noperations ? p->zero_ns : LPO_NO_TIME);
+    return p;
+}
+
 void lpo_report_add_page(struct lpo_doc *doc, const struct lpo_rundir *d,
                          const struct lpo_source *s)
 {
-    struct lpo_err ignored = { 0 }; /* the chapter on limits says it */
-    const struct lpo_limits *limits = s ? lpo_analysis_limits(d, s, &ignored) : NULL;
-    int64_t zero_ns = LPO_NO_TIME;
-
-    doc->page = lpo_doc_record_create(doc->arena);
-    if (s) {
-        struct lpo_page_kernels kernels = lpo_page_put_kernels(doc->page, s->analysis);
-        uint32_t *regions =
-            lpo_page_put_regions(doc->page, s->analysis, &kernels, d->fold_over != SIZE_MAX);
-
-        lpo_report_put_findings(doc->page, d, s);
-        if (limits)
-            lpo_report_put_limits(doc->page, limits);
-        lpo_report_put_coverage(doc->page, s->analysis);
-        lpo_report_put_notes(doc->page, s->analysis, s->select);
-        lpo_report_put_wall(doc->page, s->analysis);
-        lpo_page_put_rank_steps(doc->page, s->analysis);
-        lpo_page_put_shapes(doc->page, s->analysis, &kernels);
-        lpo_page_put_counters(doc->page, s->analysis, regions);
-        zero_ns = lpo_page_put_strip(doc->page, s->analysis, &kernels, regions);
-        lpo_page_put_stacks(doc->page, s->analysis, &kernels, zero_ns);
-        free(regions);
-        free(kernels.rows);
-    }
-    lpo_page_put_charts(doc->page, d, s, zero_ns);
+    lpo_page_detail_destroy(lpo_page_put(doc, d, s));
 }
 
 void lpo_page_put_rank_steps(struct lpo_record *to, const struct lpo_analysis *a)

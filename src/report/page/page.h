@@ -53,11 +53,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/auto.h"
+
 struct lpo_analysis;
 struct lpo_doc;
 struct lpo_record;
 struct lpo_rundir;
 struct lpo_source;
+
+/* Most events of one answer of lpo_page_put_operations() and lpo_page_put_slices(). */
+enum { LPO_PAGE_MOST_EVENTS = 30000 };
 
 /* Rows of `kernels` by name id of the trace; LPO_NONE: the name is not there. */
 struct lpo_page_kernels {
@@ -65,14 +70,37 @@ struct lpo_page_kernels {
     size_t count;
 };
 
+/* What the rows of a page stand for, for who asks later for what it folded: `lpo view`. */
+struct lpo_page_detail {
+    const struct lpo_analysis *analysis; /* borrowed */
+    struct lpo_page_kernels kernels;
+    uint32_t *regions;    /* of lpo_page_put_regions() */
+    uint32_t *operations; /* rows of gpu_ops, lane after lane */
+    size_t noperations;
+    int64_t zero_ns; /* of the strip, else of the threads; LPO_NO_TIME: there is neither */
+};
+
+void lpo_page_detail_destroy(struct lpo_page_detail *d); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_page_detail);
+
+/* All of a page. Returns its detail; NULL where there is no trace. */
+struct lpo_page_detail *lpo_page_put(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                     const struct lpo_source *s);
+/* What lies between two times from zero: operations of a lane of `strip`, as there: count, step_ns,
+ * packed; slices of a thread, as in `host`: count, least_ns, left_out, frames of their own, packed.
+ * False: there is no such lane or thread. */
+bool lpo_page_put_operations(struct lpo_record *to, const struct lpo_page_detail *d, size_t lane,
+                             int64_t from_ns, int64_t to_ns);
+bool lpo_page_put_slices(struct lpo_record *to, const struct lpo_page_detail *d, size_t thread,
+                         int64_t from_ns, int64_t to_ns);
+
 struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct lpo_analysis *a);
 /* The row of each node of the tree in `regions` (LPO_NONE: left out), then that of what lies
  * outside all of them; to be freed. */
 uint32_t *lpo_page_put_regions(struct lpo_record *to, const struct lpo_analysis *a,
                                const struct lpo_page_kernels *kernels, bool folded);
-/* Returns the moment that the times of the strip count from; LPO_NO_TIME: there is no strip. */
-int64_t lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
-                           const struct lpo_page_kernels *kernels, const uint32_t *regions);
+/* Sets `operations`, and the zero where there are any. */
+void lpo_page_put_strip(struct lpo_record *to, struct lpo_page_detail *d);
 void lpo_page_put_shapes(struct lpo_record *to, const struct lpo_analysis *a,
                          const struct lpo_page_kernels *kernels);
 /* Nothing where no counters were measured. */
@@ -80,9 +108,8 @@ void lpo_page_put_counters(struct lpo_record *to, const struct lpo_analysis *a,
                            const uint32_t *regions);
 /* Nothing where fewer than two ranks have steps. */
 void lpo_page_put_rank_steps(struct lpo_record *to, const struct lpo_analysis *a);
-/* `zero_ns` is that of the strip; LPO_NO_TIME: there is none. */
-void lpo_page_put_stacks(struct lpo_record *to, const struct lpo_analysis *a,
-                         const struct lpo_page_kernels *kernels, int64_t zero_ns);
+/* Sets the zero where there is no strip. */
+void lpo_page_put_stacks(struct lpo_record *to, struct lpo_page_detail *d);
 /* Nothing where the run has nothing over time. `strip_zero_ns` is the zero of the strip, or
  * LPO_NO_TIME. */
 void lpo_page_put_charts(struct lpo_record *to, const struct lpo_rundir *d,

@@ -23,8 +23,7 @@ enum { MOST_NODES = 40000, MOST_SLICES = 160000, MOST_THREADS = 24, MOST_NAME_BY
 
 /* The list of frames: a kind, a name, and of a kernel its row. */
 struct frames {
-    const struct lpo_analysis *a;
-    const struct lpo_page_kernels *kernels;
+    const struct lpo_page_detail *d;
     struct lpo_record *list;
     struct lpo_map_pair map;
     size_t bytes;
@@ -34,10 +33,10 @@ static void put_frame_name(const struct frames *f, struct lpo_record *r,
                            const struct lpo_stack_node *n)
 {
     size_t len;
-    const char *text = lpo_stacks_text(f->a->tree, n, &len);
+    const char *text = lpo_stacks_text(f->d->analysis->tree, n, &len);
 
     if (n->kind == LPO_STACK_KERNEL && n->name != LPO_NONE) {
-        text = lpo_region_cells_short_name(f->a->cells, n->name);
+        text = lpo_region_cells_short_name(f->d->analysis->cells, n->name);
         len = strlen(text);
     }
     lpo_doc_put_name(r, "name", text, f->bytes + len > MOST_NAME_BYTES ? 0 : len);
@@ -55,11 +54,11 @@ static uint32_t frame_of(struct frames *f, const struct lpo_stack_node *n)
     r = lpo_doc_put_record(f->list, NULL);
     lpo_doc_put_text(r, "kind", lpo_stacks_kind_name((enum lpo_stack_kind)n->kind));
     put_frame_name(f, r, n);
-    lpo_stacks_text(f->a->tree, n, &len);
+    lpo_stacks_text(f->d->analysis->tree, n, &len);
     f->bytes += len;
     if (n->kind >= LPO_STACK_KERNEL && n->kind <= LPO_STACK_MEMSET && n->name != LPO_NONE &&
-        f->kernels->rows[n->name] != LPO_NONE)
-        lpo_doc_put_uint(r, "kernel", f->kernels->rows[n->name]);
+        f->d->kernels.rows[n->name] != LPO_NONE)
+        lpo_doc_put_uint(r, "kernel", f->d->kernels.rows[n->name]);
     return row;
 }
 
@@ -147,7 +146,7 @@ static void put_packed(struct lpo_record *to, const struct lpo_str *bytes)
 
 static void put_stacks(struct frames *f, struct lpo_record *to)
 {
-    const struct lpo_stacks *all = lpo_analysis_stacks(f->a);
+    const struct lpo_stacks *all = lpo_analysis_stacks(f->d->analysis);
     struct lpo_stacks copy = { .folded = all->folded };
     size_t n = all->nodes.len, rows;
     struct pruning p = { lpo_xcalloc(n + 1, sizeof *p.total), lpo_xcalloc(n + 1, sizeof *p.share),
@@ -173,25 +172,37 @@ static void put_stacks(struct frames *f, struct lpo_record *to)
 
 /* --- threads -------------------------------------------------------------------------------- */
 
-static uint64_t count_slices(const struct lpo_trace *t, uint32_t thread, int64_t least_ns)
+/* Slices of a thread of at least that length that lie between two times. */
+struct part {
+    const struct lpo_trace *t;
+    int64_t least_ns, from_ns, to_ns;
+};
+
+static bool is_in(const struct part *p, const struct lpo_slice *s)
 {
-    struct lpo_host_walk w = lpo_host_walk(t, thread, LPO_HOST_SLICES);
+    return s->end_ns - s->start_ns >= p->least_ns && s->start_ns < p->to_ns &&
+           (s->end_ns > p->from_ns || s->start_ns >= p->from_ns);
+}
+
+static uint64_t count_slices(const struct part *p, uint32_t thread)
+{
+    struct lpo_host_walk w = lpo_host_walk(p->t, thread, LPO_HOST_SLICES);
     struct lpo_slice s;
     uint64_t n = 0;
 
     while (lpo_host_next(&w, &s))
-        n += s.end_ns - s.start_ns >= least_ns;
+        n += is_in(p, &s);
     return n;
 }
 
 /* Those with most slices, in the order of the trace. */
-static size_t choose_threads(const struct lpo_trace *t, uint32_t out[MOST_THREADS])
+static size_t choose_threads(const struct part *p, uint32_t out[MOST_THREADS])
 {
     uint64_t counts[MOST_THREADS];
     size_t n = 0;
 
-    for (uint32_t i = 0; i < t->threads.len; i++) {
-        uint64_t count = count_slices(t, i, 0);
+    for (uint32_t i = 0; i < p->t->threads.len; i++) {
+        uint64_t count = count_slices(p, i);
         size_t least = 0;
 
         if (!count)
@@ -213,34 +224,31 @@ static size_t choose_threads(const struct lpo_trace *t, uint32_t out[MOST_THREAD
     return n;
 }
 
-static int64_t choose_length(const struct lpo_trace *t, const uint32_t *threads, size_t n)
+static void choose_length(struct part *p, const uint32_t *threads, size_t n, uint64_t most)
 {
-    int64_t least_ns = 0;
-
-    for (;;) {
+    for (;; p->least_ns = p->least_ns ? 2 * p->least_ns : 500) {
         uint64_t slices = 0;
 
         for (size_t i = 0; i < n; i++)
-            slices += count_slices(t, threads[i], least_ns);
-        if (slices <= MOST_SLICES)
-            return least_ns;
-        least_ns = least_ns ? 2 * least_ns : 500;
+            slices += count_slices(p, threads[i]);
+        if (slices <= most || p->least_ns > INT64_MAX / 2)
+            return;
     }
 }
 
-static void put_thread(struct frames *f, struct lpo_record *list, uint32_t thread, int64_t least_ns,
-                       int64_t zero_ns, struct lpo_str *bytes)
+static void put_thread(struct frames *f, struct lpo_record *r, uint32_t thread,
+                       const struct part *p, struct lpo_str *bytes)
 {
-    const struct lpo_trace *t = f->a->trace;
-    struct lpo_host_walk w = lpo_host_walk(t, thread, LPO_HOST_SLICES);
-    struct lpo_record *r = lpo_doc_put_record(list, NULL);
+    struct lpo_host_walk w = lpo_host_walk(p->t, thread, LPO_HOST_SLICES);
+    struct part all = *p;
     uint64_t count = 0, folded = 0;
-    int64_t last_ns = zero_ns;
+    int64_t last_ns = f->d->zero_ns;
     struct lpo_slice s;
 
+    all.least_ns = 0;
     while (lpo_host_next(&w, &s)) {
-        if (s.end_ns - s.start_ns < least_ns) {
-            folded++;
+        if (!is_in(p, &s)) {
+            folded += is_in(&all, &s);
             continue;
         }
         lpo_pack_add_signed(bytes, s.start_ns - last_ns);
@@ -250,9 +258,6 @@ static void put_thread(struct frames *f, struct lpo_record *list, uint32_t threa
         last_ns = s.start_ns;
         count++;
     }
-    lpo_doc_put_uint(r, "row", thread);
-    lpo_doc_put_uint(r, "process", t->processes.at[t->threads.at[thread].process].pid);
-    lpo_doc_put_uint(r, "thread", t->threads.at[thread].tid);
     lpo_doc_put_uint(r, "count", count);
     lpo_doc_put_uint(r, "left_out", folded);
 }
@@ -271,33 +276,67 @@ static int64_t first_start(const struct lpo_trace *t, const uint32_t *threads, s
     return first_ns;
 }
 
-static void put_threads(struct frames *f, struct lpo_record *to, int64_t zero_ns)
+static void put_threads(struct frames *f, struct lpo_record *to, struct lpo_page_detail *d)
 {
+    const struct lpo_trace *t = d->analysis->trace;
+    struct part p = { t, 0, INT64_MIN, INT64_MAX };
     uint32_t threads[MOST_THREADS];
-    size_t n = choose_threads(f->a->trace, threads);
-    int64_t least_ns = choose_length(f->a->trace, threads, n);
+    size_t n = choose_threads(&p, threads);
     struct lpo_record *host, *list;
     LPO_STR bytes = { 0 };
 
     if (!n)
         return;
-    if (zero_ns == LPO_NO_TIME)
-        zero_ns = first_start(f->a->trace, threads, n);
+    choose_length(&p, threads, n, MOST_SLICES);
+    if (d->zero_ns == LPO_NO_TIME)
+        d->zero_ns = first_start(t, threads, n);
     host = lpo_doc_put_record(to, "host");
-    lpo_doc_put_int(host, "zero_ns", zero_ns);
-    lpo_doc_put_int(host, "least_ns", least_ns);
+    lpo_doc_put_int(host, "zero_ns", d->zero_ns);
+    lpo_doc_put_int(host, "least_ns", p.least_ns);
     list = lpo_doc_put_list(host, "threads");
-    for (size_t i = 0; i < n; i++)
-        put_thread(f, list, threads[i], least_ns, zero_ns, &bytes);
+    for (size_t i = 0; i < n; i++) {
+        struct lpo_record *r = lpo_doc_put_record(list, NULL);
+
+        lpo_doc_put_uint(r, "row", threads[i]);
+        lpo_doc_put_uint(r, "process", t->processes.at[t->threads.at[threads[i]].process].pid);
+        lpo_doc_put_uint(r, "thread", t->threads.at[threads[i]].tid);
+        put_thread(f, r, threads[i], &p, &bytes);
+    }
     put_packed(host, &bytes);
 }
 
-void lpo_page_put_stacks(struct lpo_record *to, const struct lpo_analysis *a,
-                         const struct lpo_page_kernels *kernels, int64_t zero_ns)
+void lpo_page_put_stacks(struct lpo_record *to, struct lpo_page_detail *d)
 {
-    struct frames f = { a, kernels, lpo_doc_put_list(to, "frames"), { 0 }, 0 };
+    struct frames f = { d, lpo_doc_put_list(to, "frames"), { 0 }, 0 };
 
     put_stacks(&f, to);
-    put_threads(&f, to, zero_ns);
+    put_threads(&f, to, d);
     lpo_map_pair_free(&f.map);
+}
+
+/* Of a time from zero; one that no trace has stays at the end of time. */
+static int64_t at(const struct lpo_page_detail *d, int64_t ns)
+{
+    int64_t sum;
+
+    return __builtin_add_overflow(d->zero_ns, ns, &sum) ? ns < 0 ? INT64_MIN : INT64_MAX : sum;
+}
+
+bool lpo_page_put_slices(struct lpo_record *to, const struct lpo_page_detail *d, size_t thread,
+                         int64_t from_ns, int64_t to_ns)
+{
+    struct part p = { d->analysis->trace, 0, at(d, from_ns), at(d, to_ns) };
+    struct frames f = { d, NULL, { 0 }, 0 };
+    uint32_t row = (uint32_t)thread;
+    LPO_STR bytes = { 0 };
+
+    if (thread >= p.t->threads.len || d->zero_ns == LPO_NO_TIME)
+        return false;
+    f.list = lpo_doc_put_list(to, "frames");
+    choose_length(&p, &row, 1, LPO_PAGE_MOST_EVENTS);
+    lpo_doc_put_int(to, "least_ns", p.least_ns);
+    put_thread(&f, to, row, &p, &bytes);
+    put_packed(to, &bytes);
+    lpo_map_pair_free(&f.map);
+    return true;
 }

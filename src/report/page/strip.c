@@ -84,14 +84,14 @@ static size_t lane_end(const struct strip *s, size_t i)
     return k;
 }
 
-/* The finest step by which no more than MOST_OPERATIONS are left in the lanes that are drawn; 0
+/* The finest step by which no more than `most` are left in the lanes that are drawn; 0
  * where all fit. A lane has one at least, however long the step is. */
-static int64_t choose_step(const struct strip *s)
+static int64_t choose_step(const struct strip *s, size_t most)
 {
     int64_t step = 0;
     size_t blocks = s->count;
 
-    while (blocks > MOST_OPERATIONS) {
+    while (blocks > most) {
         step = step ? step * 2 : 1024;
         blocks = 0;
         for (size_t i = 0, lanes = 0; i < s->count && lanes < MOST_LANES; lanes++) {
@@ -156,32 +156,55 @@ static void add_block(const struct strip *s, struct lpo_str *bytes, size_t i, si
     add_launch(s->a->trace, bytes, longest);
 }
 
-int64_t lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
-                           const struct lpo_page_kernels *kernels, const uint32_t *regions)
+/* Adds a lane, operations [i, end); returns how many it was drawn as. */
+static size_t add_lane(const struct strip *s, struct lpo_str *bytes, size_t i, size_t end,
+                       int64_t step)
 {
-    struct strip s = { .a = a, .kernels = kernels, .regions = regions };
+    int64_t last_ns = s->zero_ns;
+    size_t blocks = 0;
+
+    for (size_t next; i < end; i = next, blocks++) {
+        next = block_end(s, i, end, step);
+        add_block(s, bytes, i, next, last_ns);
+        last_ns = s->a->trace->gpu_ops.at[s->rows[i]].start_ns;
+    }
+    return blocks;
+}
+
+static void put_packed(struct lpo_record *to, const struct lpo_str *bytes)
+{
+    LPO_STR text = { 0 };
+
+    lpo_pack_text(&text, lpo_str_text(bytes), bytes->len);
+    lpo_doc_put_textn(to, "packed", lpo_str_text(&text), text.len);
+}
+
+void lpo_page_put_strip(struct lpo_record *to, struct lpo_page_detail *d)
+{
+    const struct lpo_analysis *a = d->analysis;
+    struct strip s = { .a = a, .kernels = &d->kernels, .regions = d->regions };
     struct lpo_record *strip, *lanes;
-    LPO_STR bytes = { 0 }, text = { 0 };
-    size_t nlanes = 0, left_out = 0;
+    LPO_STR bytes = { 0 };
+    size_t nlanes = 0, left_out = 0, end;
     int64_t step;
 
     gather(&s);
-    if (!s.count) {
-        free(s.rows);
-        return LPO_NO_TIME;
-    }
+    d->operations = s.rows;
+    d->noperations = s.count;
+    if (!s.count)
+        return;
+    d->zero_ns = s.zero_ns;
     strip = lpo_doc_put_record(to, "strip");
     lpo_doc_put_int(strip, "zero_ns", s.zero_ns);
     lpo_doc_put_int(strip, "span_ns", s.end_ns - s.zero_ns);
     lanes = lpo_doc_put_list(strip, "lanes");
-    step = choose_step(&s);
+    step = choose_step(&s, MOST_OPERATIONS);
     lpo_doc_put_int(strip, "step_ns", step);
-    for (size_t i = 0; i < s.count;) {
+    for (size_t i = 0; i < s.count; i = end) {
         const struct lpo_gpu_op *first = &a->trace->gpu_ops.at[s.rows[i]];
-        size_t end = lane_end(&s, i), blocks = 0;
-        int64_t last_ns = s.zero_ns;
         struct lpo_record *lane;
 
+        end = lane_end(&s, i);
         if (nlanes++ == MOST_LANES) {
             left_out = s.count - i;
             break;
@@ -190,20 +213,41 @@ int64_t lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
         lpo_doc_put_text(lane, "device",
                          lpo_report_device_scope(to->arena, &a->trace->devices.at[first->device]));
         lpo_doc_put_uint(lane, "stream", first->stream);
-        while (i < end) {
-            size_t next = block_end(&s, i, end, step);
-
-            add_block(&s, &bytes, i, next, last_ns);
-            last_ns = a->trace->gpu_ops.at[s.rows[i]].start_ns;
-            blocks++;
-            i = next;
-        }
-        lpo_doc_put_uint(lane, "count", blocks);
+        lpo_doc_put_uint(lane, "count", add_lane(&s, &bytes, i, end, step));
     }
     lpo_doc_put_uint(strip, "operations", s.count);
     lpo_doc_put_uint(strip, "left_out", left_out);
-    lpo_pack_text(&text, lpo_str_text(&bytes), bytes.len);
-    lpo_doc_put_textn(strip, "packed", lpo_str_text(&text), text.len);
+    put_packed(strip, &bytes);
+}
+
+bool lpo_page_put_operations(struct lpo_record *to, const struct lpo_page_detail *d, size_t lane,
+                             int64_t from_ns, int64_t to_ns)
+{
+    const struct lpo_gpu_op *ops = d->analysis->trace->gpu_ops.at;
+    struct strip s = { d->analysis,    &d->kernels, d->regions, d->operations,
+                       d->noperations, d->zero_ns,  0 };
+    size_t i = 0, end = s.count ? lane_end(&s, 0) : 0;
+    LPO_STR bytes = { 0 };
+    int64_t step;
+
+    for (; lane && end < d->noperations; lane--) {
+        i = end;
+        end = lane_end(&s, i);
+    }
+    if (lane || !s.count)
+        return false;
+    s.rows = lpo_xrealloc(NULL, end - i, sizeof *s.rows);
+    for (s.count = 0; i < end; i++) {
+        const struct lpo_gpu_op *op = &ops[d->operations[i]];
+        int64_t start_ns = op->start_ns - s.zero_ns;
+
+        if (start_ns < to_ns && (op->end_ns - s.zero_ns > from_ns || start_ns >= from_ns))
+            s.rows[s.count++] = d->operations[i];
+    }
+    step = choose_step(&s, LPO_PAGE_MOST_EVENTS);
+    lpo_doc_put_uint(to, "count", add_lane(&s, &bytes, 0, s.count, step));
+    lpo_doc_put_int(to, "step_ns", step);
+    put_packed(to, &bytes);
     free(s.rows);
-    return s.zero_ns;
+    return true;
 }
