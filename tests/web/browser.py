@@ -62,7 +62,7 @@ class Browser:
         return self.ask(method, f"/session/{self.session}{path}", body)
 
     def open(self, path: str, ready: bool = True) -> None:
-        self.do("POST", "/url", {"url": "file://" + path})
+        self.do("POST", "/url", {"url": path if "://" in path else "file://" + path})
         for _ in range(1200):
             if not ready:
                 return

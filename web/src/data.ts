@@ -39,6 +39,7 @@ export interface Raw {
   frames?: Frame[];
   stacks?: Packed & { count: number; left_out: number };
   host?: Packed & { zero_ns: number; least_ns: number; threads: { row: number; process: number; thread: number; count: number; left_out: number }[] };
+  served?: { version: number; running: boolean };
   strip?: Packed & { zero_ns: number; span_ns: number; step_ns: number; lanes: Lane[]; operations: number; left_out: number };
 }
 
@@ -121,25 +122,37 @@ export async function regions(data: Raw): Promise<{ all: Region[]; folded: Regio
   return { all, folded };
 }
 
+function laneOf(r: Reader, lane: Lane, n: number): Operations {
+  const o = { lane, start: new Float64Array(n), length: new Float64Array(n), kernel: new Uint32Array(n), several: new Uint32Array(n), region: new Uint32Array(n), thread: new Int32Array(n), wait: new Float64Array(n) };
+  for (let i = 0, last = 0; i < n; i++) {
+    o.start[i] = last += r.next();
+    o.length[i] = r.next();
+    const k = r.next();
+    o.kernel[i] = Math.floor(k / 2);
+    o.several[i] = k % 2 ? r.next() : 1;
+    o.region[i] = r.next();
+    o.thread[i] = r.next() - 1;
+    if (o.thread[i] >= 0) o.wait[i] = r.signed();
+  }
+  return o;
+}
+
 export async function operations(data: Raw): Promise<Operations[]> {
   if (!data.strip) return [];
   const r = await unpack(data.strip.packed);
-  return data.strip.lanes.map((lane) => {
-    const n = lane.count;
-    const o = { lane, start: new Float64Array(n), length: new Float64Array(n), kernel: new Uint32Array(n), several: new Uint32Array(n), region: new Uint32Array(n), thread: new Int32Array(n), wait: new Float64Array(n) };
-    let last = 0;
-    for (let i = 0; i < n; i++) {
-      o.start[i] = last += r.next();
-      o.length[i] = r.next();
-      const k = r.next();
-      o.kernel[i] = Math.floor(k / 2);
-      o.several[i] = k % 2 ? r.next() : 1;
-      o.region[i] = r.next();
-      o.thread[i] = r.next() - 1;
-      if (o.thread[i] >= 0) o.wait[i] = r.signed();
-    }
-    return o;
-  });
+  return data.strip.lanes.map((lane) => laneOf(r, lane, lane.count));
+}
+
+/** What `lpo view` answers: a lane, or a thread, between two times. */
+export interface Events extends Packed { count: number; step_ns?: number; least_ns?: number; left_out?: number; frames?: Frame[] }
+
+export async function laneEvents(e: Events, lane: Lane): Promise<Operations> { return laneOf(await unpack(e.packed), lane, e.count); }
+
+/** `rows`: where the frames of the answer stand among those of the page. */
+export async function threadEvents(e: Events, of: Slices, rows: number[]): Promise<Slices> {
+  const s = slicesOf(await unpack(e.packed), of, e.count, e.left_out ?? 0);
+  s.frame.forEach((f, i, a) => { a[i] = rows[f]; });
+  return s;
 }
 
 export const WEIGHTS = ["gpu", "exposed", "idle", "bytes", "host"] as const;
@@ -165,20 +178,20 @@ export async function stacks(data: Raw): Promise<StackNode[]> {
 /** What a thread did: slices in order of their starts. */
 export interface Slices { row: number; name: string; left_out: number; start: Float64Array; length: Float64Array; frame: Uint32Array }
 
+function slicesOf(r: Reader, of: { row: number; name: string }, n: number, left_out: number): Slices {
+  const s: Slices = { row: of.row, name: of.name, left_out, start: new Float64Array(n), length: new Float64Array(n), frame: new Uint32Array(n) };
+  for (let i = 0, last = 0; i < n; i++) {
+    s.start[i] = last += r.signed();
+    s.length[i] = r.next();
+    s.frame[i] = r.next();
+  }
+  return s;
+}
+
 export async function threads(data: Raw): Promise<Slices[]> {
   if (!data.host) return [];
-  const r = await unpack(data.host.packed);
-  const several = new Set(data.host.threads.map((t) => t.process)).size > 1;
-  return data.host.threads.map((t) => {
-    const n = t.count, s: Slices = { row: t.row, name: `${several ? `process ${t.process}, ` : ""}thread ${t.thread}`, left_out: t.left_out,
-      start: new Float64Array(n), length: new Float64Array(n), frame: new Uint32Array(n) };
-    for (let i = 0, last = 0; i < n; i++) {
-      s.start[i] = last += r.signed();
-      s.length[i] = r.next();
-      s.frame[i] = r.next();
-    }
-    return s;
-  });
+  const r = await unpack(data.host.packed), several = new Set(data.host.threads.map((t) => t.process)).size > 1;
+  return data.host.threads.map((t) => slicesOf(r, { row: t.row, name: `${several ? `process ${t.process}, ` : ""}thread ${t.thread}` }, t.count, t.left_out));
 }
 
 /** The steps of one column on one rank: ns of each part of one step, null where it is not known. */

@@ -11,6 +11,7 @@ import { kernelTable } from "./kernels";
 import { figures } from "./figures";
 import { Strip } from "./strip";
 import { drawCharts } from "./charts";
+import { followRun } from "./served";
 import { heat } from "./heat";
 import { collectives, ranks } from "./ranks";
 import { address, addressOf, hideUnknown, sortable, tools } from "./tables";
@@ -41,6 +42,7 @@ async function start(): Promise<void> {
   address();
   let found: Found[] | undefined;
   rail(data, () => found ??= findable(data, trees, flame));
+  followRun(data);
   window.lpo.readyAt = performance.now();
   window.lpo.ready = true;
 }

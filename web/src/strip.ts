@@ -5,6 +5,7 @@
 import { Gap, Kernel, Operations, Raw, Region, colour, nameOf } from "./data";
 import { el, intoChapter } from "./dom";
 import * as format from "./format";
+import { Detail, Reader } from "./served";
 import { number } from "./tables";
 import { HostHit, Threads } from "./threads";
 
@@ -71,6 +72,10 @@ export class Strip {
   /** For tests: milliseconds that the last frames took. */
   readonly frames: number[] = [];
   private drawn: Float32Array | undefined; // how busy the GPUs are, for each pixel of the whole
+  private reader: Reader | undefined; // there where the page is served
+  private detail: Detail | null = null; // what it read last, drawn while the view lies in it
+  private readonly stored: Operations[];
+  private status = el("p", { class: "note", role: "status" });
 
   constructor(private lanes: Operations[], private data: Raw, private regions: Region[], private threads: Threads, private choose: (r: Region) => void) {
     const kernels = data.kernels ?? [], gpu = data.strip?.span_ns ?? 0, host = threads.extent ?? [0, gpu], span = gpu || host[1] || 1;
@@ -89,7 +94,28 @@ export class Strip {
     while (this.finest > 1024 && this.finest * crowded * this.classNames.length > ALL_BINS) this.finest /= 2;
     this.bins = lanes.map((o) => o.start.length > SINGLE ? new Bins(o, this.classOf, this.classNames.length, span, this.finest) : undefined);
     this.findGaps();
+    this.stored = lanes;
+    if (data.served) this.reader = new Reader(data, lanes, threads.lanes, (d) => this.use(d), (text) => { this.status.textContent = text; });
     this.build();
+  }
+
+  // What was chosen is a row of what is drawn: it goes when that changes.
+  private use(d: Detail | null): void {
+    this.detail = d;
+    this.lanes = d?.lanes ?? this.stored;
+    this.threads.use(d?.slices);
+    this.chosen = this.host = null;
+    if (!d) this.status.textContent = "";
+    this.canvas.style.height = this.height + "px";
+    this.redraw();
+  }
+
+  // Near by, what the page folded is read from the trace, with as much again on both sides.
+  private readDetail(): void {
+    const width = this.to - this.from, d = this.detail, within = d && this.from >= d.from && this.to <= d.to;
+    if (!this.reader?.folds(width / Math.max(1, this.canvas.clientWidth))) { this.reader?.stop(); if (d) this.use(null); return; }
+    if (d && !within) this.use(null);
+    if (!within || width < (d.to - d.from) / 12) this.reader.want(this.from - width, this.to + width);
   }
 
   // Times since 1970 in nanoseconds do not fit a number exactly; the start of a device is subtracted first.
@@ -121,12 +147,12 @@ export class Strip {
     const tools = el("div", { class: "tools" }, all, plus, minus, sum, this.threads.mixed ? el("label", {}, lines, " Python lines") : null, perfetto, el("span", { class: "dim" }, "wheel or + and \u2212 zoom, drag or arrow keys move, Shift and drag sum an area, N and P walk over operations, Enter shows the region"));
     const legend = el("div"), used = new Set(this.lanes.flatMap((o) => [...new Set(o.kernel)].map((k) => this.classOf[k])));
     for (const c of used) legend.append(el("span", { class: "key" }, el("i", { style: `background:${colour(this.classNames[c])}` }), this.classNames[c]));
-    const view = el("div", {}, tools, how, box, this.said, legend);
+    const view = el("div", {}, tools, how, box, this.said, this.status, legend);
     if (this.gaps.length) view.append(this.gapTable());
     const strip = this.data.strip;
-    if (strip?.step_ns) view.append(el("p", { class: "note" }, `${format.count(strip.operations)} operations are too many for a page: neighbours within ${format.ns(strip.step_ns)} are drawn as one.`));
+    if (strip?.step_ns) view.append(el("p", { class: "note" }, `${format.count(strip.operations)} operations are too many for a page: neighbours within ${format.ns(strip.step_ns)} are drawn as one.${this.reader ? " Zoom in: they are read from the trace." : ""}`));
     const short = this.threads.lanes.reduce((sum, t) => sum + t.left_out, 0);
-    if (short) view.append(el("p", { class: "note" }, `${format.count(short)} slices of the host shorter than ${format.ns(this.data.host?.least_ns ?? 0)} are not drawn.`));
+    if (short) view.append(el("p", { class: "note" }, `${format.count(short)} slices of the host shorter than ${format.ns(this.data.host?.least_ns ?? 0)} are not drawn${this.reader ? " before one zooms in" : ""}.`));
     if (strip?.left_out) view.append(el("p", { class: "note" }, `${format.count(strip.left_out)} operations on further streams are not drawn.`));
     intoChapter("timeline", "Timeline", view);
     this.canvas.style.height = this.height + "px";
@@ -193,6 +219,7 @@ export class Strip {
     this.from = Math.max(this.begin, Math.min(this.end - width, from));
     this.to = this.from + width;
     for (const f of this.followers) f(width >= this.end - this.begin ? null : [this.from, this.to]);
+    this.readDetail();
     this.redraw();
   }
 
@@ -257,15 +284,17 @@ export class Strip {
     let lo = lowerBound(o.start, this.from);
     const hi = lowerBound(o.start, this.to);
     while (lo > 0 && lo > hi - SINGLE && o.start[lo - 1] + o.length[lo - 1] > this.from) lo--;
-    const bins = this.bins[index];
+    const bins = this.detail ? undefined : this.bins[index];
     if (!bins || hi - lo <= SINGLE) this.single(g, o, lo, hi, y, W);
     else this.binned(g, bins, y, W, width);
   }
 
   private single(g: CanvasRenderingContext2D, o: Operations, lo: number, hi: number, y: number, W: number): void {
     const width = this.to - this.from, kernels = this.data.kernels ?? [];
-    for (let i = lo; i < hi; i++) {
+    for (let i = lo, upto = -1; i < hi; i++) {
       const x = (o.start[i] - this.from) / width * W, w = Math.max(0.5, o.length[i] / width * W);
+      if (x + w < upto) continue; // below half a pixel, and drawn already
+      upto = x + w + 0.25;
       g.fillStyle = colour(this.classNames[this.classOf[o.kernel[i]]]);
       g.fillRect(x, y, w, LANE - 3);
       if (w > 60) {

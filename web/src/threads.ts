@@ -18,21 +18,32 @@ function lowerBound(a: Float64Array, v: number): number {
 
 export class Threads {
   private folded: boolean[];
-  private frames: Frame[];
-  private ends: Float64Array[]; // per lane: the latest end among the slices up to each
+  private frames: Frame[] = [];
+  private ends: Float64Array[] = []; // per lane: the latest end among the slices up to each
   private depth: Uint8Array[] = [];
   private deepest: number[] = [];
   private drawn: boolean[] = []; // has it anything to draw?
   /** Is there Python beside other things? Its lines are shown when asked for. */
   readonly mixed: boolean;
 
-  constructor(readonly lanes: Slices[], data: Raw) {
+  private lines: boolean;
+  private readonly stored: Slices[];
+
+  constructor(public lanes: Slices[], private data: Raw) {
     const kinds = new Set(lanes.flatMap((s) => [...new Set(s.frame)].map((f) => data.frames?.[f]?.kind)));
-    this.frames = data.frames ?? [];
+    this.stored = lanes;
     this.folded = lanes.map((_, i) => i > 1);
     this.mixed = kinds.has("line") && kinds.size > 1;
-    this.showLines(!this.mixed);
-    this.ends = lanes.map((s) => {
+    this.lines = !this.mixed;
+    this.use(undefined);
+  }
+
+  /** Draws these slices of the same threads; undefined: those of the page. */
+  use(lanes: Slices[] | undefined): void {
+    this.lanes = lanes ?? this.stored;
+    this.frames = this.data.frames ?? [];
+    this.showLines(this.lines);
+    this.ends = this.lanes.map((s) => {
       const ends = new Float64Array(s.start.length);
       for (let i = 0, last = -Infinity; i < ends.length; i++) ends[i] = last = Math.max(last, s.start[i] + s.length[i]);
       return ends;
@@ -41,6 +52,7 @@ export class Threads {
 
   /** How deep each slice is drawn; 255: not drawn. */
   showLines(yes: boolean): void {
+    this.lines = yes;
     this.depth = this.lanes.map((s) => {
       const depth = new Uint8Array(s.start.length), open: number[] = [];
       for (let i = 0; i < depth.length; i++) {
