@@ -6,6 +6,7 @@
 In the template @NAME@, @SYNOPSIS@, @ABOUT@ and @OPTIONS@ stand for the parts of `lpo COMMAND -h`, and
 @COMMANDS@ for the list of `lpo -h`, so that a page can never name an option that is not there.
 """
+import os
 import re
 import subprocess
 import sys
@@ -17,7 +18,8 @@ def escape(text):
 
 
 def help_of(lpo, *words):
-    done = subprocess.run([lpo, *words, "-h"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    done = subprocess.run([lpo, *words, "-h"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          env=os.environ | {"COLUMNS": "500"})  # man wraps the lines itself
     return done.stdout if done.returncode == 0 else ""
 
 

@@ -440,7 +440,7 @@ const struct lpo_command lpo_cli_cmd_analyze = {
     .usage = "MODEL [--seq L] [--context L] [--batch B] [--image PX] [--hardware H] [--isl L] "
              "[--osl L] [--json]",
     .about = "MODEL is a folder, a config.json, a .safetensors or a .gguf file; no weights are "
-             "read.\nExample: lpo analyze ./Llama-3.2-1B --seq 2048 --batch 8 --hardware h200_sxm",
+             "read.\n\n  lpo analyze ./Llama-3.2-1B --seq 2048 --batch 8 --hardware h200_sxm",
     .options = options,
     .run = analyze_run,
 };

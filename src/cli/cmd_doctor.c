@@ -6,6 +6,7 @@
 
 #include "cli/app.h"
 #include "cli/command.h"
+#include "cli/screen.h"
 #include "gpu/calibrate.h"
 #include "gpu/sheets.h"
 #include "pipeline/stage.h"
@@ -253,10 +254,14 @@ static void print_text(struct lpo_app *app, const struct findings *found)
     for (size_t i = 0; i < found->len; i++) {
         const struct finding *f = &found->at[i];
 
-        fprintf(app->out, "%-10s %s  %s\n", f->name, f->here ? "yes" : "no ", f->detail);
-        if (!f->here)
-            fprintf(app->out, "%15swithout it: %s\n%15sto get it:  %s\n", "", f->cost, "",
-                    f->remedy);
+        fprintf(app->out, "%-10s %s  ", f->name, f->here ? "yes" : "no ");
+        lpo_cli_print_wrapped(app, f->detail, 16);
+        if (f->here)
+            continue;
+        fprintf(app->out, "%15swithout it: ", "");
+        lpo_cli_print_wrapped(app, f->cost, 27);
+        fprintf(app->out, "%15sto get it:  ", "");
+        lpo_cli_print_wrapped(app, f->remedy, 27);
     }
 }
 

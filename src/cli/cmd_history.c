@@ -409,15 +409,14 @@ const struct lpo_command lpo_cli_cmd_history = {
     .name = "history",
     .summary = "runs kept for later comparisons, and how their figures moved",
     .usage = "add NAME RUN… | list | show [NAME] | trend NAME [--what FIGURE] | site DIR [NAME…]",
-    .about =
-        "A history holds what a comparison needs of each run, some hundred KB, not the run\n"
-        "itself. lpo diff --baseline NAME compares with it.\n\n"
-        "  lpo history add main tmp/profile-output/20260101-120000\n"
-        "  lpo history trend main --what tokens_per_s -o trend.svg\n"
-        "  lpo history add serving bench.json    # of vLLM, SGLang, AIPerf, pytest, Google\n"
-        "  lpo history site pages                # a page for each name and run, any two compared\n"
-        "  lpo history list --store perf/        # a folder of JSON files, for git\n"
-        "  lpo diff --baseline main new --fail-over 3%",
+    .about = "A history holds what a comparison needs of each run, some hundred KB, not the run\n"
+             "itself. lpo diff --baseline NAME compares with it.\n\n"
+             "  lpo history add main tmp/profile-output/20260101-120000\n"
+             "  lpo history trend main --what tokens_per_s -o trend.svg\n"
+             "  lpo history add serving bench.json    # of vLLM, SGLang, AIPerf, pytest, …\n"
+             "  lpo history site pages                # a page for each name and run\n"
+             "  lpo history list --store perf/        # a folder of JSON files, for git\n"
+             "  lpo diff --baseline main new --fail-over 3%",
     .options = options,
     .run = run,
 };

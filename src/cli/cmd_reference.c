@@ -6,6 +6,7 @@
 
 #include "cli/app.h"
 #include "cli/command.h"
+#include "cli/screen.h"
 #include "reference/reference.h"
 #include "run/install.h"
 #include "util/arena.h"
@@ -120,6 +121,7 @@ static int answer_one(const struct asking *a, const struct lpo_args *args)
 {
     double shape[LPO_REF_COLUMNS];
     struct lpo_reference_answer r;
+    LPO_STR best = { 0 };
     int rc = read_shape(a, args->words + 2, shape);
 
     if (rc < 0)
@@ -131,14 +133,16 @@ static int answer_one(const struct asking *a, const struct lpo_args *args)
         print_json(a, &r);
         return 0;
     }
-    fprintf(a->app->out, "%.4g us, the best measured on %s", r.best_us,
-            lpo_reference_gpu(a->reference));
+    lpo_str_addf(&best, "%.4g us, the best measured on %s", r.best_us,
+                 lpo_reference_gpu(a->reference));
     if (r.inside)
-        fprintf(a->app->out, ", within %.0f %% (nine of ten shapes held out)", r.error * 100);
+        lpo_str_addf(&best, ", within %.0f %% (nine of ten shapes held out)", r.error * 100);
     else
-        fprintf(a->app->out, "; outside what was measured, scaled by the roofline");
-    fprintf(a->app->out, "\nroofline: %.4g us (%.0f %% of it reached)\nsource: %s\n", r.roofline_us,
-            100 * r.roofline_us / r.best_us, lpo_reference_source(a->reference));
+        lpo_str_add(&best, "; outside what was measured, scaled by the roofline");
+    lpo_cli_print_wrapped(a->app, best.at, 0);
+    fprintf(a->app->out, "roofline: %.4g us (%.0f %% of it reached)\nsource: ", r.roofline_us,
+            100 * r.roofline_us / r.best_us);
+    lpo_cli_print_wrapped(a->app, lpo_reference_source(a->reference), 8);
     return 0;
 }
 
@@ -273,7 +277,7 @@ const struct lpo_command lpo_cli_cmd_reference = {
     .summary = "how long a kernel of this shape takes where it is done best, as measured",
     .usage = "GPU KIND key=value… [--json] | GPU KIND --csv FILE",
     .about = "KIND is gemm, context_attention, generation_attention, context_mla, generation_mla, "
-             "moe or nccl.\nExample: lpo reference h200_sxm gemm gemm_dtype=bfloat16 m=512 n=4096 "
+             "moe or nccl.\n\n  lpo reference h200_sxm gemm gemm_dtype=bfloat16 m=512 n=4096 "
              "k=4096",
     .options = options,
     .run = reference_run,

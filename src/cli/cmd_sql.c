@@ -248,9 +248,8 @@ const struct lpo_command lpo_cli_cmd_sql = {
     .usage = "DIR|FILE… [--json | --csv] 'select …' | --tables",
     .about = "Reads what lpo report reads, and answers one query over it (SQLite's SQL, reading "
              "only).\nlpo export FILE… -o out.sqlite writes the same tables as a database.\n\n"
-             "  lpo sql trace.json.gz \"select name, launches, gpu_ns from kernels limit 5\"\n"
-             "  lpo sql trace.json.gz \"select cause, count(*), sum(idle_ns) from gaps group by "
-             "cause\"",
+             "  lpo sql t.json.gz \"select name, launches, gpu_ns from kernels limit 5\"\n"
+             "  lpo sql t.json.gz \"select cause, sum(idle_ns) from gaps group by cause\"",
     .options = options,
     .run = run,
 };

@@ -92,8 +92,7 @@ const struct lpo_command lpo_cli_cmd_top = {
     .usage = "DIR|FILE… [-n N] [--json] [-o top.yaml]",
     .about = "DIR is a run folder, or a folder of traces.\n\n"
              "  lpo top trace.json.gz -n 10\n"
-             "  lpo top run.sqlite --kernels '*gemm*' -o top.yaml   # then: lpo kernels "
-             "--kernel-config top.yaml",
+             "  lpo top run.sqlite --kernels '*gemm*' -o top.yaml   # for lpo kernels",
     .options = options,
     .run = run,
 };

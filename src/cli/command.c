@@ -9,6 +9,7 @@
 #include "cli/app.h"
 #include "cli/complete.h"
 #include "cli/sample_counters.h"
+#include "cli/screen.h"
 #include "run/child/interrupt.h"
 #include "run/child/signals.h"
 #include "run/child/supervise.h"
@@ -59,19 +60,21 @@ const struct lpo_command *const *lpo_cli_commands(void)
 
 static void print_help(const struct lpo_app *app)
 {
-    fprintf(
-        app->out,
-        "lpo - where the time of an LLM goes on a GPU, how far from the limit, what to fix first\n"
-        "\n"
-        "usage: lpo COMMAND [options] [arguments]\n\n");
-    for (int i = 0; i < NCOMMANDS; i++)
-        fprintf(app->out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(app->out, "lpo - ");
+    lpo_cli_print_wrapped(
+        app, "where the time of an LLM goes on a GPU, how far from the limit, what to fix first",
+        6);
+    fprintf(app->out, "\nusage: lpo COMMAND [options] [arguments]\n\n");
+    for (int i = 0; i < NCOMMANDS; i++) {
+        fprintf(app->out, "  %-9s ", commands[i]->name);
+        lpo_cli_print_wrapped(app, commands[i]->summary, 12);
+    }
     fprintf(app->out,
             "\n'lpo COMMAND -h' describes one command; 'lpo --version' prints the version;\n"
             "'lpo --debug COMMAND …' prints with an error the source line that raised it;\n"
             "'lpo --limit N COMMAND …' raises what one file or config may cost N times.\n"
-            "exit codes: 0 done; 1 a stage failed; 2 wrong usage or config; 3 a tool or permission "
-            "is\nmissing; 4 diff found a regression; 130 interrupted.\n");
+            "exit codes: 0 done; 1 a stage failed; 2 wrong usage or config; 3 a tool or\n"
+            "permission is missing; 4 diff found a regression; 130 interrupted.\n");
 }
 
 static void print_option(const struct lpo_app *app, const struct lpo_option *o)
@@ -83,22 +86,54 @@ static void print_option(const struct lpo_app *app, const struct lpo_option *o)
         n += snprintf(left + n, sizeof left - (size_t)n, "-%c, ", o->letter);
     snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", o->name, o->value ? " " : "",
              o->value ? o->value : "");
-    fprintf(app->out, "%-28s %s\n", left, o->help);
+    fprintf(app->out, "%-28s ", left);
+    lpo_cli_print_wrapped(app, o->help, 29);
+}
+
+/* Of every command; read before the command's own. */
+static const struct lpo_option common[] = {
+    { "debug", 0, LPO_OPT_FLAG, NULL, "print with an error the source line that raised it" },
+    { "limit", 0, LPO_OPT_TEXT, "N",
+      "raise N times what one file or config may cost: bytes, text, seconds" },
+    { "help", 'h', LPO_OPT_FLAG, NULL, "this text" },
+    { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
+};
+
+/* Paragraphs are made as wide as the screen; a line that is indented, an example, stays one. */
+static void print_about(const struct lpo_app *app, const char *about)
+{
+    LPO_STR paragraph = { 0 };
+
+    for (const char *line = about, *next; *line; line = next) {
+        size_t len = strcspn(line, "\n");
+
+        next = line + len + (line[len] == '\n');
+        if (len == 0 || *line == ' ') {
+            fprintf(app->out, "%.*s\n", (int)len, line);
+            continue;
+        }
+        lpo_str_addf(&paragraph, "%s%.*s", paragraph.len ? " " : "", (int)len, line);
+        if (!strchr(" \n", *next)) /* which finds the end, too */
+            continue;
+        lpo_cli_print_wrapped(app, paragraph.at, 0);
+        lpo_str_clear(&paragraph);
+    }
+    fputc('\n', app->out);
 }
 
 static void print_command_help(const struct lpo_app *app, const struct lpo_command *c)
 {
-    fprintf(app->out, "lpo %s - %s\n\nusage: lpo %s %s\n\n", c->name, c->summary, c->name,
-            c->usage);
+    fprintf(app->out, "lpo %s - ", c->name);
+    lpo_cli_print_wrapped(app, c->summary, strlen(c->name) + 7);
+    fprintf(app->out, "\nusage: lpo %s ", c->name);
+    lpo_cli_print_wrapped(app, c->usage, strlen(c->name) + 12);
+    fputc('\n', app->out);
     if (c->about)
-        fprintf(app->out, "%s\n\n", c->about);
+        print_about(app, c->about);
     for (const struct lpo_option *o = c->options; o->name; o++)
         print_option(app, o);
-    fprintf(app->out, "  %-26s %s\n", "--debug",
-            "print with an error the source line that raised it");
-    fprintf(app->out, "  %-26s %s\n", "--limit N",
-            "raise N times what one file or config may cost: bytes, text, seconds");
-    fprintf(app->out, "  %-26s %s\n", "-h, --help", "this text");
+    for (const struct lpo_option *o = common; o->name; o++)
+        print_option(app, o);
 }
 
 static const struct lpo_command *find(const char *name)

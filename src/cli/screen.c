@@ -11,6 +11,7 @@
 #include "report/doc/doc.h"
 #include "util/str.h"
 #include "util/visible.h"
+#include "writer/layout.h"
 #include "writer/writer.h"
 
 enum { USUAL = 100, NARROW = 40, WIDE = 500 };
@@ -26,6 +27,19 @@ size_t lpo_cli_screen_width(void)
     else if (columns && strtoul(columns, NULL, 10))
         width = strtoul(columns, NULL, 10);
     return width < NARROW ? NARROW : width > WIDE ? WIDE : width;
+}
+
+void lpo_cli_print_wrapped(const struct lpo_app *app, const char *text, size_t column)
+{
+    LPO_STR out = { 0 };
+
+    lpo_writer_add_wrapped(&out, text, column, column, lpo_cli_screen_width());
+    fprintf(app->out, "%s\n", lpo_str_text(&out));
+}
+
+static bool has_width(void)
+{
+    return isatty(STDOUT_FILENO) || getenv("COLUMNS");
 }
 
 static bool has_colour(void)
@@ -69,7 +83,7 @@ void lpo_cli_print_doc(struct lpo_app *app, const struct lpo_doc *doc,
     struct lpo_doc shown = *doc; /* the same sections, another width */
     LPO_STR out = { .spill = writer->streams ? app->out : NULL };
 
-    shown.width = text ? lpo_cli_screen_width() : 0;
+    shown.width = text && (!doc->whole || has_width()) ? lpo_cli_screen_width() : 0;
     shown.bars = terminal;
     shown.colour = terminal && has_colour();
     writer->write(&shown, &out);

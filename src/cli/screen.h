@@ -2,7 +2,8 @@
 /* cli/screen.h - documents on a terminal: as wide as it is, with colour and bars.
  *
  * The width is that of the terminal, else of COLUMNS, else 100. Colour needs a terminal that is not
- * "dumb", and no NO_COLOR. Files and pipes get neither colour nor bars. */
+ * "dumb", and no NO_COLOR. What is shown whole has no width where there is neither terminal nor
+ * COLUMNS. Files and pipes get neither colour nor bars. */
 #pragma once
 
 #include <stddef.h>
@@ -12,5 +13,7 @@ struct lpo_doc;
 struct lpo_writer;
 
 size_t lpo_cli_screen_width(void);
+/* The rest of a line that has `column` characters, wrapped below its own beginning. */
+void lpo_cli_print_wrapped(const struct lpo_app *app, const char *text, size_t column);
 void lpo_cli_print_doc(struct lpo_app *app, const struct lpo_doc *doc,
                        const struct lpo_writer *writer);

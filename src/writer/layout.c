@@ -341,3 +341,35 @@ void lpo_writer_bind_numbers(struct lpo_str *out, const char *text, size_t len)
             lpo_str_addc(out, text[i]);
     }
 }
+
+void lpo_writer_add_wrapped(struct lpo_str *out, const char *text, size_t column, size_t indent,
+                            size_t total)
+{
+    LPO_STR shown = { 0 };
+    LPO_STR bound = { 0 };
+    const char *at, *end;
+
+    lpo_visible_add(&shown, text, strlen(text), 0);
+    lpo_writer_bind_numbers(&bound, lpo_str_text(&shown), shown.len);
+    for (at = lpo_str_text(&bound); *at; at = end + (*end == ' ')) {
+        size_t width;
+
+        end = at + strcspn(at, " ");
+        width = lpo_visible_width(at, (size_t)(end - at));
+        if (at != bound.at && total && column + 1 + width > total) {
+            lpo_str_addc(out, '\n');
+            for (column = 0; column < indent; column++)
+                lpo_str_addc(out, ' ');
+        } else if (at != bound.at) {
+            lpo_str_addc(out, ' ');
+            column++;
+        }
+        for (const char *p = at; p < end; p++) {
+            bool nbsp = p[0] == '\xc2' && p + 1 < end && p[1] == '\xa0';
+
+            lpo_str_addc(out, nbsp ? ' ' : *p);
+            p += nbsp;
+        }
+        column += width;
+    }
+}

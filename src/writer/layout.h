@@ -37,6 +37,11 @@ void lpo_writer_fit_names(const struct lpo_table *t, const struct lpo_writer_lay
                           struct lpo_table *out);
 /* A name made safe, in `width` characters; 0: whole. */
 void lpo_writer_add_name(struct lpo_str *out, const char *text, size_t len, size_t width);
+/* Lines of whole words for text that begins in `column`, those after the first begin in `indent`; a
+ * number stays with its unit. A word that is longer than a line of `total` (0: no end) stands
+ * alone. */
+void lpo_writer_add_wrapped(struct lpo_str *out, const char *text, size_t column, size_t indent,
+                            size_t total);
 /* Levels of indentation that leave room for a name in `width` characters. */
 unsigned lpo_writer_layout_indent(const struct lpo_doc_cell *cell, size_t width);
 /* "12 ms" must not be parted at the end of a line: with a space that does not break. Only between a

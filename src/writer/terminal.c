@@ -9,12 +9,15 @@
 #include "writer/layout.h"
 #include "writer/writer.h"
 
-enum { USUAL = 100, BAR = 8 };
+/* PROSE: the least room for a sentence in a column. */
+enum { USUAL = 100, BAR = 8, PROSE = 30 };
 
 struct text {
     struct lpo_str *out;
     const struct lpo_writer_room *room;
     bool bars, colour;
+    bool whole;   /* nothing is cut */
+    size_t prose; /* the column that is wrapped; SIZE_MAX: none */
 };
 
 static const struct lpo_writer_style style;
@@ -72,6 +75,7 @@ static void write_row(const struct text *w, const struct lpo_writer_layout *l,
                       const struct lpo_table *t, const size_t *row, size_t bar)
 {
     const char *between = "";
+    size_t at = 0;
 
     for (size_t c = 0; c < t->ncolumns; c++) {
         bool left = t->columns[c].type == LPO_CELL_TEXT;
@@ -85,6 +89,12 @@ static void write_row(const struct text *w, const struct lpo_writer_layout *l,
                                 l->widths[c]);
         else
             lpo_visible_add(&cell, t->columns[c].title, strlen(t->columns[c].title), l->widths[c]);
+        if (c == w->prose && w->room->total) {
+            lpo_str_add(w->out, between);
+            lpo_writer_add_wrapped(w->out, lpo_str_text(&cell), at, at, w->room->total);
+            continue;
+        }
+        at += l->widths[c] + w->room->between;
         room = lpo_visible_width(lpo_str_text(&cell), cell.len);
         room = room < l->widths[c] ? l->widths[c] - room : 0;
         lpo_str_add(w->out, between);
@@ -102,7 +112,93 @@ static void write_row(const struct text *w, const struct lpo_writer_layout *l,
     lpo_str_addc(w->out, '\n');
 }
 
-static void add_wrapped(const struct text *w, const char *text, size_t column);
+static void add_wrapped(const struct text *w, const char *text, size_t column)
+{
+    lpo_writer_add_wrapped(w->out, text, column, 0, w->room->total);
+}
+
+/* --- tables that are shown whole, on a terminal ----------------------------------------------- */
+
+/* Text of a cell that nothing may be left out of: in lines of `room` characters, those after the
+ * first beginning at `column`. */
+static void add_broken(const struct text *w, const struct lpo_str *cell, size_t column, size_t room)
+{
+    size_t left = room;
+
+    for (size_t i = 0; i < cell->len; i++) {
+        if (((unsigned char)cell->at[i] & 0xc0) != 0x80 && left-- == 0) {
+            lpo_str_addc(w->out, '\n');
+            pad(w->out, column);
+            left = room - 1;
+        }
+        lpo_str_addc(w->out, cell->at[i]);
+    }
+}
+
+static size_t longest_title(const struct lpo_table *t)
+{
+    size_t longest = 0;
+
+    for (size_t c = 0; c < t->ncolumns; c++) {
+        size_t width = lpo_visible_width(t->columns[c].title, strlen(t->columns[c].title));
+
+        longest = width > longest ? width : longest;
+    }
+    return longest;
+}
+
+/* A line for each value, as psql's \\x: the rows are wider than the screen. */
+static void write_records(const struct text *w, const struct lpo_table *t,
+                          const struct lpo_writer_layout *l, size_t rows)
+{
+    size_t longest = longest_title(t), column = longest + w->room->between;
+
+    for (size_t r = 0; r < rows; r++) {
+        mark(w, LPO_MARK_DIM);
+        lpo_str_addf(w->out, "row %zu\n", r + 1);
+        mark(w, LPO_MARK_END);
+        for (size_t c = 0; c < t->ncolumns; c++) {
+            const char *title = t->columns[c].title;
+            LPO_STR cell = { 0 };
+
+            if (!l->widths[c])
+                continue;
+            lpo_writer_add_cell(&style, &cell, &t->columns[c], lpo_doc_table_cell(t, r, c), 0);
+            lpo_str_add(w->out, title);
+            pad(w->out, column - lpo_visible_width(title, strlen(title)));
+            add_broken(w, &cell, column,
+                       w->room->total > 2 * column ? w->room->total - column : column);
+            lpo_str_addc(w->out, '\n');
+        }
+    }
+}
+
+/* Nothing is cut: where the rows are too wide, and the last column is prose that the others leave
+ * room for, that is wrapped; else every value has a line. */
+static void write_whole(const struct text *whole, const struct lpo_table *t, size_t rows)
+{
+    struct text at = *whole, *w = &at;
+    const struct lpo_writer_room any = { .between = w->room->between };
+    struct lpo_writer_layout l = lpo_writer_layout(t, rows, &any);
+    size_t last = t->ncolumns - 1, before = 0, width;
+
+    for (size_t c = 0; c < last; c++)
+        before += l.widths[c] ? l.widths[c] + w->room->between : 0;
+    width = before + l.widths[last];
+    w->prose = before + PROSE <= w->room->total ? last : SIZE_MAX;
+    if (w->room->total && width > w->room->total &&
+        (t->columns[last].type != LPO_CELL_TEXT || w->prose == SIZE_MAX)) {
+        write_records(w, t, &l, rows);
+    } else {
+        mark(w, LPO_MARK_DIM);
+        write_row(w, &l, t, NULL, SIZE_MAX);
+        mark(w, LPO_MARK_END);
+        for (size_t r = 0; r < rows; r++)
+            write_row(w, &l, t, &r, SIZE_MAX);
+    }
+    lpo_writer_layout_free(&l);
+    lpo_str_addc(w->out, '\n');
+}
 
 static void write_table(const struct text *w, const struct lpo_table *t)
 {
@@ -118,6 +214,10 @@ static void write_table(const struct text *w, const struct lpo_table *t)
         lpo_str_add(w->out, "(none)\n\n");
         return;
     }
+    if (w->whole) {
+        write_whole(w, t, rows);
+        return;
+    }
     l = lpo_writer_layout(t, rows, w->room);
     lpo_writer_fit_names(t, &l, &fit);
     bar = find_bar(w, t, &l);
@@ -131,38 +231,6 @@ static void write_table(const struct text *w, const struct lpo_table *t)
     if (t->total_rows > rows)
         lpo_str_addf(w->out, "… %zu more\n", t->total_rows - rows);
     lpo_str_addc(w->out, '\n');
-}
-
-/* Lines of whole words; a number stays with its unit. A word that is longer than a line stands
- * alone. */
-static void add_wrapped(const struct text *w, const char *text, size_t column)
-{
-    LPO_STR shown = { 0 };
-    LPO_STR bound = { 0 };
-    const char *at, *end;
-
-    lpo_visible_add(&shown, text, strlen(text), 0);
-    lpo_writer_bind_numbers(&bound, lpo_str_text(&shown), shown.len);
-    for (at = lpo_str_text(&bound); *at; at = end + (*end == ' ')) {
-        size_t width;
-
-        end = at + strcspn(at, " ");
-        width = lpo_visible_width(at, (size_t)(end - at));
-        if (at != bound.at && w->room->total && column + 1 + width > w->room->total) {
-            lpo_str_addc(w->out, '\n');
-            column = 0;
-        } else if (at != bound.at) {
-            lpo_str_addc(w->out, ' ');
-            column++;
-        }
-        for (const char *p = at; p < end; p++) {
-            bool nbsp = p[0] == '\xc2' && p + 1 < end && p[1] == '\xa0';
-
-            lpo_str_addc(w->out, nbsp ? ' ' : *p);
-            p += nbsp;
-        }
-        column += width;
-    }
 }
 
 static void write_item(const void *writer, const struct lpo_item *item, bool last_fact)
@@ -216,10 +284,9 @@ static const struct lpo_writer_style style = {
 
 static void text_write(const struct lpo_doc *doc, struct lpo_str *out)
 {
-    size_t width = doc->width ? doc->width : USUAL;
-    const struct lpo_writer_room whole = { .between = 2 };
+    size_t width = doc->width ? doc->width : doc->whole ? 0 : USUAL;
     const struct lpo_writer_room room = { .total = width, .between = 2, .longest = width };
-    struct text w = { out, doc->whole ? &whole : &room, doc->bars, doc->colour };
+    struct text w = { out, &room, doc->bars, doc->colour, doc->whole, SIZE_MAX };
 
     lpo_writer_add_sections(&style, &w, doc, out);
 }

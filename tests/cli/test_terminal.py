@@ -124,18 +124,47 @@ class Terminal(LpoCase):
         piped = subprocess.run([LPO, "report", trace_of, "-o", "out"], cwd=self.cwd, capture_output=True, text=True, check=True)
         self.assertEqual([line for line in piped.stdout.splitlines() if not os.path.exists(os.path.join(self.cwd, line))], [])
 
-    def test_tables_fit_80_columns(self):
-        """every command that prints tables, in a terminal of 80 columns"""
+    def narrow(self, *words: str, codes: tuple = (0,)) -> list[str]:
+        """The lines of stdout in a terminal of 80 columns, none of them wider."""
+        leaks = {"ASAN_OPTIONS": "detect_leaks=0"} if words[0] == "doctor" else {}  # of libraries that it loads
+        done = subprocess.run([LPO, *words], cwd=self.cwd, capture_output=True, text=True, env=os.environ | {"COLUMNS": "80"} | leaks)
+        self.assertIn(done.returncode, codes, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual([line for line in lines if len(line) > 80], [])
+        return lines
+
+    def test_every_command_fits_80_columns(self):
+        """tables and help of every command, over traces of every source"""
         data = os.path.join(os.environ["LPO_SOURCE_ROOT"], "tests", "data")
-        cases = [(words, os.path.join(data, file))
-                 for file in ("kineto/h200_llama8.json.gz", "kineto/h200_llama_memory.json.gz", "native/llama8.lpot", "nsys/h100_2gpu_cut.sqlite.gz")
-                 for words in (["regions"], ["top"], ["operators"], ["report", "--findings"])
-                 if words != ["operators"] or "kineto" in file]
-        for words, file in cases:
-            with self.subTest(words=words, file=os.path.basename(file)):
-                shown = self.show(*words, file, env={"COLUMNS": "80"})
-                tables = [line for line in shown.splitlines() if "  " in line.strip() and not line.startswith(" " * 4)]
-                self.assertEqual([line for line in tables if len(line) > 80], [])
+        traces = ("kineto/h200_llama8.json.gz", "kineto/h200_llama_memory.json.gz", "native/llama8.lpot", "native/toy.lpot",
+                  "nsys/h100_2gpu_cut.sqlite.gz", "ncu/ranges_raw.csv.gz", "ncu/llm_light_raw.csv.gz")
+        helped = [line.split()[0] for line in self.narrow("-h") if re.match(r"  [a-z]", line)]
+        self.assertGreater(len(helped), 15)
+        for command in helped:
+            with self.subTest(command=command):
+                self.narrow(command, "-h")
+        for name in traces:
+            path = os.path.join(data, name)
+            for words in (["regions"], ["regions", "-s", "all", "--metrics", "--fold-over", "0"], ["top"], ["top", "--full-names"],
+                          ["report", "--findings"], ["sql"], *([["operators"]] if "llama8.json" in name else [])):
+                with self.subTest(words=words, file=name):
+                    rest = ["select * from kernels limit 3"] if words == ["sql"] else []
+                    self.narrow(words[0], path, *words[1:], *rest)
+        for words in (["doctor"], ["sql", "--tables"], ["diff", os.path.join(data, traces[0]), os.path.join(data, traces[1])],
+                      ["reference", "h200_sxm", "gemm", "gemm_dtype=bfloat16", "m=512", "n=4096", "k=4096"],
+                      ["run", "-q", "--once", "run.repeats=1"], ["report", "--findings"]):
+            with self.subTest(words=words):
+                self.narrow(*words, codes=(0, 3) if words == ["doctor"] else (0,))
+
+    def test_values_of_sql_are_whole(self):
+        """rows that are wider than the screen: a line for each value, nothing cut; a pipe gets the table"""
+        query = "select 'x' as a, '" + "0123456789" * 12 + "' as long_one, 7 as b"
+        trace_of = os.path.join(os.environ["LPO_SOURCE_ROOT"], "tests", "data", "native", "toy.lpot")
+        lines = self.narrow("sql", trace_of, query)
+        self.assertEqual((lines[0], lines[1].split()), ("row 1", ["a", "x"]))
+        self.assertEqual("".join(line.split()[-1] for line in lines[2:-1]), "0123456789" * 12)
+        piped = subprocess.run([LPO, "sql", trace_of, query], capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertEqual(piped[1].split(), ["x", "0123456789" * 12, "7"])
 
     def test_top_yaml(self):
         """top -o writes YAML that PyYAML reads, and names that differ after a NUL stay apart"""
