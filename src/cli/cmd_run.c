@@ -31,11 +31,16 @@ static int check_usage(const struct lpo_args *args, struct lpo_err *err)
     bool resume = lpo_cli_args_has(args, "resume");
 
     if (resume && (args->nwords || args->rest || lpo_cli_args_has(args, "multirun") ||
-                   lpo_cli_args_has(args, "only") || lpo_cli_args_has(args, "output")))
+                   lpo_cli_args_has(args, "only") || lpo_cli_args_has(args, "output") ||
+                   lpo_cli_args_has(args, "once") || lpo_cli_args_has(args, "keep-going")))
         return lpo_fail(
             err, LPO_E_USAGE,
             "--resume uses the config of the interrupted run, so it takes no overrides, no "
-            "program, no --multirun, --only or --output");
+            "program, no --multirun, --only, --once, --keep-going or --output");
+    if (lpo_cli_args_has(args, "once") && lpo_cli_args_has(args, "only"))
+        return lpo_fail(err, LPO_E_USAGE,
+                        "--once is --only native and what runs beside it; with "
+                        "one of the two the other is not needed");
     if (!resume && lpo_cli_args_has(args, "job"))
         return lpo_fail(err, LPO_E_USAGE, "--job N is a job of a sweep: it needs --resume DIR");
     if (resume && lpo_cli_args_has(args, "dry-run"))
@@ -118,6 +123,9 @@ static int run_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_
 static const struct lpo_option options[] = {
     LPO_CONFIG_OPTIONS,
     { "only", 0, LPO_OPT_LIST, "STAGE", "run this stage and no other; repeatable, or a,b" },
+    { "once", 0, LPO_OPT_FLAG, NULL, "start the program once: native, and what runs beside it" },
+    { "keep-going", 0, LPO_OPT_FLAG, NULL,
+      "profile the program although it failed without a profiler" },
     { "output", 'o', LPO_OPT_TEXT, "DIR", "the run folder; of a sweep, the folder of its jobs" },
     { "multirun", 'm', LPO_OPT_FLAG, NULL, "one run for every combination of the swept values" },
     { "dry-run", 'n', LPO_OPT_FLAG, NULL, "print each command that would be started; run nothing" },
@@ -138,7 +146,7 @@ const struct lpo_command lpo_cli_cmd_run = {
              "  lpo run                                        the built-in model\n"
              "  lpo run run.repeats=5 pipeline.nsys.enable=true\n"
              "  lpo run -- python my_script.py                 any program\n"
-             "  lpo run --only native -o out -- ./bench        one stage, so one run of it\n"
+             "  lpo run --once -o out -- ./bench < input       one run of it, in stage native\n"
              "  lpo run -m infer.max_new_tokens=16,64          a sweep",
     .options = options,
     .before = lpo_cli_run_check_program,

@@ -11,6 +11,7 @@
 #include "run/clock.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -215,6 +216,7 @@ static int run_steps(struct lpo_pipeline *p, const struct lpo_stage *stage,
         struct lpo_result r;
         int rc;
 
+        step.reads_input = step.workload && p->passes_input;
         if (step.workload)
             plan_along(p, stage, &step);
         if (write_command(&step, err) < 0)
@@ -492,6 +494,31 @@ static void skip_the_rest(struct lpo_manifest *m, const char *why)
     }
 }
 
+/* The program fails by itself: under a profiler it would, too. In a job the other ranks may have
+ * done well, and would wait for this one in the next stage. */
+static bool fails_alone(const struct lpo_pipeline *p, const struct lpo_stage *stage,
+                        const struct lpo_stage_record *r)
+{
+    return stage->results && stage->results->roles & LPO_ROLE_UNDISTURBED &&
+           r->state == LPO_FAILED && r->nsteps && !p->in_job &&
+           !lpo_settings_bool(p->config, "run.keep_going");
+}
+
+static void skip_what_would_fail(struct lpo_pipeline *p)
+{
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++) {
+        struct lpo_stage_record *r = lpo_run_manifest_stage(p->manifest, (*s)->name);
+
+        if (!(*s)->plan || !r || r->state != LPO_PENDING)
+            continue;
+        r->state = LPO_SKIPPED;
+        r->message = LPO_FAILED_ALONE;
+        r->started_ns = lpo_run_clock_unix_ns(); /* its turn came */
+        if (p->events.end)
+            p->events.end(p->events.ctx, r);
+    }
+}
+
 static int run_in_order(struct lpo_pipeline *p, struct lpo_err *err)
 {
     bool fail_fast = lpo_settings_bool(p->config, "run.fail_fast");
@@ -507,6 +534,8 @@ static int run_in_order(struct lpo_pipeline *p, struct lpo_err *err)
             r->state = LPO_INTERRUPTED;
             break; /* the others stay pending, for --resume */
         }
+        if (fails_alone(p, *s, r))
+            skip_what_would_fail(p);
         if (fail_fast && r->state != LPO_DONE && r->state != LPO_SKIPPED) {
             skip_the_rest(p->manifest, "run.fail_fast: an earlier stage failed");
             break;
@@ -537,6 +566,32 @@ int lpo_pipeline_run(struct lpo_pipeline *p, struct lpo_err *err)
         if (end_beside(p, beside.stage[i], &beside.ctx[i], rc < 0 ? NULL : err) < 0 && rc == 0)
             rc = err->code;
     return rc < 0 ? rc : exit_code(p->manifest);
+}
+
+size_t lpo_pipeline_program_runs(const struct lpo_pipeline *p, struct lpo_str *stages)
+{
+    struct lpo_manifest scratch = { .arena = p->arena }; /* for the notes of a plan */
+    struct lpo_pipeline planned = *p;
+    size_t times = 0;
+
+    planned.manifest = &scratch;
+    lpo_pipeline_fill_manifest(&planned);
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++) {
+        const struct lpo_stage_record *r = lpo_run_manifest_stage(p->manifest, (*s)->name);
+        struct lpo_steps steps = { .arena = p->arena };
+        struct lpo_stage_ctx ctx;
+        struct lpo_err why = { 0 };
+        size_t before = times;
+
+        if (!(*s)->plan || !r || r->state != LPO_PENDING ||
+            make_ctx(&planned, *s, true, &ctx, &why) < 0 || (*s)->plan(&ctx, &steps, &why) < 0)
+            continue;
+        for (size_t i = 0; i < steps.len; i++)
+            times += steps.at[i].workload;
+        if (times > before)
+            lpo_str_addf(stages, "%s%s", stages->len ? ", " : "", (*s)->name);
+    }
+    return times;
 }
 
 /* The folders that a run would have made: pasted commands write there. */

@@ -36,6 +36,7 @@ struct lpo_step {
     bool shown;            /* its output is the user's, and shown as it comes */
     bool optional;         /* its failure is a note, not the stage's failure */
     bool workload;         /* it runs the program that is studied */
+    bool reads_input;      /* lpo's standard input is its own; else it has none */
     bool reports_missing;  /* its exit code 3 means that something it needs is not here */
 };
 

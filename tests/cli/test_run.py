@@ -134,7 +134,7 @@ class Secrets(LpoCase):
 
 class Failures(LpoCase):
     def test_a_failed_stage_does_not_stop_the_others(self) -> None:
-        done = self.lpo_run(*QUIET, "--", "sh", "-c", "echo why >&2; exit 3")
+        done = self.lpo_run(*QUIET, "run.keep_going=true", "--", "sh", "-c", "echo why >&2; exit 3")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.stage("direct_inference")["state"], "failed")
         self.assertEqual(self.stage("direct_inference")["steps"][0]["exit_code"], 3)

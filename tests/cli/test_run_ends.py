@@ -76,7 +76,7 @@ class Told(LpoCase):
         name = os.path.basename(sys.executable)
         for page in (self.summary(), self.text("report.md")):
             self.assertIn(f"{name} nofile.py --size 3", page)
-            self.assertIn("The run failed in direct_inference, native: direct inference: exit code 2; its last line: ", page)
+            self.assertIn("The run failed in direct_inference: direct inference: exit code 2; its last line: ", page)
             self.assertIn("(see workload/direct_inference/stderr.log)", page)
             self.assertNotIn(self.run_dir, page)
             self.assertNotIn("none", page)

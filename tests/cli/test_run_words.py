@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.environ.get("LPO_SOURCE_ROOT", os.getcwd()), "tests"))
 import tap  # noqa: E402
-from lpo_case import LpoCase  # noqa: E402
+from lpo_case import LPO, LpoCase  # noqa: E402
 
 SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
 NSYS = os.path.join(SOURCE, "tests", "data", "nsys", "h200_ranges.sqlite.gz")
@@ -99,6 +100,75 @@ class RunWords(LpoCase):
             self.assertEqual(f.read(), "ran\n")
         states = {s["name"]: s["state"] for s in self.manifest(os.path.join(self.cwd, "out"))["stages"]}
         self.assertEqual({n for n, s in states.items() if s != "skipped"}, {"native"})
+
+    def runs(self) -> int:
+        with open(os.path.join(self.cwd, "count"), encoding="utf-8") as f:
+            return len(f.read().split())
+
+    def test_how_often_the_program_runs_is_said_before_it_does(self) -> None:
+        done = self.lpo("run", "-o", "out", "--", self.program("echo ran >> count\n"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stderr.startswith("the program runs 3 times: direct_inference, native, torch_profiler\n"), done.stderr)
+        self.assertIn("--once", done.stderr.splitlines()[1])
+        self.assertEqual(self.runs(), 3)
+        for words in (["-q", "-o", "q", "--", "true"], ["-o", "toy", "run.repeats=1"], ["-o", "one", "--once", "--", "true"]):
+            self.assertNotIn("the program runs", self.lpo("run", *words).stderr)
+
+    def test_once_is_one_run_of_it(self) -> None:
+        done = self.lpo("run", "--once", "-o", "out", "--", self.program("echo ran >> count\n"))
+        self.assertEqual((done.returncode, self.runs()), (0, 1), done.stderr)
+        states = {s["name"]: s["state"] for s in self.manifest(os.path.join(self.cwd, "out"))["stages"]}
+        self.assertEqual((states["native"], states["static_analysis"], states["direct_inference"]), ("done", "done", "skipped"))
+        self.assertEqual(self.lpo("run", "--once", "--only", "nsys", "--", "true").returncode, 2)
+
+    def test_standard_input(self) -> None:
+        """passed on to one run of the program, refused where several would share it, nothing where there is none"""
+        prog = self.program("cat > got-$1\n")
+        for kind in ("pipe", "file"):
+            with self.subTest(kind=kind):
+                given = {"input": "a\nb\n"}
+                if kind == "file":
+                    self.write("given", "a\nb\n")
+                    given = {"stdin": open(os.path.join(self.cwd, "given"), encoding="utf-8")}
+                once = subprocess.run([LPO, "run", "-q", "--once", "-o", kind, "--", prog, kind], cwd=self.cwd, text=True,
+                                      capture_output=True, timeout=120, **given)
+                if kind == "file":
+                    given["stdin"].seek(0)
+                several = subprocess.run([LPO, "run", "-q", "-o", "several", "--", prog, "x"], cwd=self.cwd, text=True,
+                                         capture_output=True, timeout=120, **given)
+                if kind == "file":
+                    given["stdin"].close()
+                self.assertEqual(once.returncode, 0, once.stderr)
+                with open(os.path.join(self.cwd, "got-" + kind), encoding="utf-8") as f:
+                    self.assertEqual(f.read(), "a\nb\n")
+                self.assertEqual(several.returncode, 2)
+                self.assertRegex(several.stderr, "would run 3 times .*--once")
+        self.assertFalse(os.path.exists(os.path.join(self.cwd, "several")))
+        reads, writes = os.pipe()  # as ssh or a CI server leave one: nobody writes to it, and it stays open
+        left = subprocess.run([LPO, "run", "-q", "-o", "left", "--", prog, "left"], cwd=self.cwd, stdin=reads, capture_output=True,
+                              text=True, timeout=120)
+        self.assertEqual(left.returncode, 0, left.stderr)
+        os.close(reads)
+        os.close(writes)
+        swept = subprocess.run([LPO, "run", "-q", "-m", "--once", "run.repeats=1,2", "-o", "swept", "--", prog, "swept"], cwd=self.cwd,
+                               input="a", capture_output=True, text=True, timeout=120)
+        self.assertNotEqual(swept.returncode, 0)
+        self.assertIn("the other jobs of the sweep", swept.stderr)
+
+    def test_a_program_that_fails_by_itself_is_not_profiled(self) -> None:
+        prog = self.program("echo ran >> count\nexit 3\n")
+        done = self.lpo("run", "-o", "out", "--", prog)
+        self.assertEqual((done.returncode, self.runs()), (1, 1), done.stderr)
+        stages = {s["name"]: s for s in self.manifest(os.path.join(self.cwd, "out"))["stages"]}
+        self.assertEqual(stages["direct_inference"]["state"], "failed")
+        for name in ("native", "torch_profiler"):
+            self.assertEqual(stages[name]["state"], "skipped")
+            self.assertIn("--keep-going", stages[name]["message"])
+        self.assertRegex(done.stdout, "native +skipped +the program failed without any profiler")
+        self.assertTrue(os.path.exists(os.path.join(self.cwd, "out", "report.md")))
+        os.remove(os.path.join(self.cwd, "count"))
+        kept = self.lpo("run", "--keep-going", "-o", "kept", "--", prog)
+        self.assertEqual((kept.returncode, self.runs()), (1, 3), kept.stderr)
 
     def test_only_names_stages(self) -> None:
         done = self.lpo("run", "--only", "native,direct_inferense", "--", "true")

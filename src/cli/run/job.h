@@ -24,6 +24,7 @@ struct lpo_job {
     bool shared;          /* may be one of the tasks of a job, which share a folder */
     bool chdir;           /* hydra.job.chdir: the workload starts in the run folder */
     const struct lpo_shared_job *team; /* job_run.c: the tasks that share a folder; NULL: alone */
+    bool passes_input;                 /* the program reads lpo's standard input */
     bool apart;                        /* and this one does not see their folder */
     void (*published)(void *ctx, const char *run_dir); /* the folder is there; may be NULL */
     void *published_ctx;

@@ -9,6 +9,7 @@
 #include "analysis/run.h"
 #include "cli/app.h"
 #include "cli/run/job.h"
+#include "cli/run/program_runs.h"
 #include "cli/run/progress.h"
 #include "cli/run/summary.h"
 #include "hydra/compose.h"
@@ -200,6 +201,7 @@ static struct lpo_pipeline make_pipeline(struct lpo_app *app, const struct lpo_j
         .run_dir = run,
         .call_dir = job->chdir ? run : job->call_dir,
         .manifest = m,
+        .passes_input = job->passes_input,
         .in_job = job->team != NULL,
         .follows = is_member(job),
         .beside_another = is_member(job) && job->team->rank.local_rank != 0,
@@ -338,6 +340,21 @@ static int join_job(struct lpo_app *app, struct lpo_job *job, struct lpo_shared_
     return rc < 0 ? rc : 0;
 }
 
+/* Before there is a folder; `m` is that of a run that goes on, or NULL. */
+static int settle_program(struct lpo_app *app, struct lpo_job *job, struct lpo_manifest *m,
+                          struct lpo_progress *progress, struct lpo_err *err)
+{
+    struct lpo_manifest scratch = { .arena = app->arena };
+    const char *run = lpo_path_absolute(app->arena, m ? m->dir : job->run_dir);
+    struct lpo_pipeline p = make_pipeline(app, job, run, m ? m : &scratch, NULL);
+    int rc;
+
+    lpo_pipeline_fill_manifest(&p);
+    rc = lpo_cli_program_runs_settle(&p, job->shared, progress, err);
+    job->passes_input = p.passes_input;
+    return rc;
+}
+
 int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *given, struct lpo_progress *progress,
                     struct lpo_job_result *out, struct lpo_err *err)
 {
@@ -362,6 +379,7 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *given, struct lpo
     if (lpo_run_supervise_begin(err) < 0 || check_config(app->arena, job, err) < 0 ||
         find_hardware(app->arena, job->config, &hw, err) < 0 ||
         join_job(app, &mine, &team, err) < 0 ||
+        settle_program(app, &mine, NULL, is_member(job) ? NULL : progress, err) < 0 ||
         lpo_run_folder_begin(app->arena, job->run_dir, &folder, err) < 0)
         return err->code;
     folder.only_here = job->team && job->team->leads; /* the others look nowhere else */
@@ -427,7 +445,8 @@ static int resume(struct lpo_app *app, const char *run_dir, const struct lpo_run
         m.call_dir = lpo_arena_strdup(a, getcwd(here, sizeof here) ? here : "/");
     job.call_dir = m.call_dir;
     job.chdir = m.chdir;
-    if (lpo_run_supervise_begin(err) < 0)
+    job.shared = true;
+    if (lpo_run_supervise_begin(err) < 0 || settle_program(app, &job, &m, progress, err) < 0)
         return err->code;
     lpo_run_interrupt_arm(m.dir);
     lpo_run_folder_log(m.dir, "lpo %s resumes%s", LPO_VERSION, folder->unlocked ? no_lock : "");

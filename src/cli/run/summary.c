@@ -23,7 +23,7 @@
 #include "util/units.h"
 #include "writer/writer.h"
 
-enum { ROWS = 16, FOLD_OVER = 1, GPUS = 4 };
+enum { MESSAGE_AT = 43, ROWS = 16, FOLD_OVER = 1, GPUS = 4 };
 
 static void print_stages(const struct lpo_app *app, const struct lpo_manifest *m)
 {
@@ -33,14 +33,16 @@ static void print_stages(const struct lpo_app *app, const struct lpo_manifest *m
         const char *said;
         LPO_STR took = { 0 };
 
-        if (s->state == LPO_SKIPPED && !lpo_streq(s->message, LPO_NOT_LIGHT))
+        if (s->state == LPO_SKIPPED && !lpo_streq(s->message, LPO_NOT_LIGHT) &&
+            !lpo_streq(s->message, LPO_FAILED_ALONE))
             continue;
         lpo_units_add_duration(&took, s->wall_ns);
         /* why a stage failed was printed when it failed */
         said = s->state == LPO_DONE || s->state == LPO_SKIPPED ? s->message : NULL;
-        fprintf(app->out, "%-17s %-12s %10s%s%s\n", s->name, lpo_run_state_name(s->state),
+        fprintf(app->out, "%-17s %-12s %10s%s", s->name, lpo_run_state_name(s->state),
                 s->state == LPO_PENDING || s->state == LPO_SKIPPED ? "" : lpo_str_text(&took),
-                said ? "  " : "", said ? said : "");
+                said ? "  " : "");
+        lpo_cli_print_wrapped(app, said ? said : "", MESSAGE_AT);
     }
 }
 

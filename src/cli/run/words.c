@@ -53,6 +53,16 @@ static int add_only(struct lpo_arena *a, const char *const *asked, const char **
     return 0;
 }
 
+/* --once: of the stages that start the program only native; those inside lpo or beside another
+ * stay as the config has them. */
+static void add_once(struct lpo_arena *a, const char **words, size_t *n)
+{
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++)
+        if ((*s)->plan)
+            words[(*n)++] = lpo_arena_printf(a, "pipeline.%s.enable=%s", (*s)->name,
+                                             (*s)->regions_file ? "true" : "false");
+}
+
 /* A folder may have any name: "${" in it is no interpolation. */
 static const char *folder_value(struct lpo_arena *a, const char *dir)
 {
@@ -81,13 +91,17 @@ int lpo_cli_run_words(struct lpo_app *app, const struct lpo_args *args, struct l
                       struct lpo_err *err)
 {
     const char *dir = lpo_cli_args_text(args, "output", NULL);
-    const char **words = lpo_arena_array(app->arena, args->nwords + MOST_STAGES + 3, sizeof *words);
+    const char **words = lpo_arena_array(app->arena, args->nwords + MOST_STAGES + 4, sizeof *words);
     size_t n = 0;
 
     /* first, so that an override of the user's still has the last word */
     if (lpo_cli_args_has(args, "only") &&
         add_only(app->arena, lpo_cli_args_list(args, "only"), words, &n, err) < 0)
         return err->code;
+    if (lpo_cli_args_has(args, "once"))
+        add_once(app->arena, words, &n);
+    if (lpo_cli_args_has(args, "keep-going"))
+        words[n++] = "run.keep_going=true";
     for (size_t i = 0; i < args->nwords; i++)
         words[n++] = args->words[i];
     if (dir && !*dir)

@@ -145,7 +145,8 @@ static int spawn(struct lpo_arena *a, struct child *c, int out_fd, int err_fd, i
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
                                         POSIX_SPAWN_SETSIGDEF);
     posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    if (!c->step->reads_input)
+        posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, out_fd, 1);
     posix_spawn_file_actions_adddup2(&files, err_fd, 2);
     posix_spawn_file_actions_adddup2(&files, status_fd, 3);
