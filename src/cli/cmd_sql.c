@@ -133,13 +133,13 @@ static bool add_to_table(void *ctx, const struct lpo_table_result *r)
         const struct lpo_cell *c = &r->cells[i];
 
         if (c->how == LPO_UNKNOWN)
-            lpo_doc_row_unknown(o->table);
+            lpo_doc_row(o->table, lpo_cell_unknown());
         else if (r->types[i] == LPO_CELL_COUNT)
-            lpo_doc_row_textf(o->table, "%lld", (long long)c->whole);
+            lpo_doc_row(o->table, lpo_arena_printf(o->table->arena, "%lld", (long long)c->whole));
         else if (r->types[i] == LPO_CELL_MEASURE)
-            lpo_doc_row_textf(o->table, "%.6g", c->real);
+            lpo_doc_row(o->table, lpo_arena_printf(o->table->arena, "%.6g", c->real));
         else
-            lpo_doc_row_textn(o->table, c->text, c->len);
+            lpo_doc_row(o->table, lpo_cell_textn(c->text, c->len));
     }
     return true;
 }
@@ -205,10 +205,7 @@ static void list_tables(struct lpo_app *app, const struct lpo_writer *writer)
         for (size_t i = 0; i < s->kind->ncolumns; i++) {
             const struct lpo_column *c = &s->kind->columns[i];
 
-            lpo_doc_row_text(t, c->key);
-            lpo_doc_row_text(t, lpo_table_sql_type(c->type));
-            lpo_doc_row_text(t, unit_of(c));
-            lpo_doc_row_text(t, c->meaning);
+            lpo_doc_row(t, c->key, lpo_table_sql_type(c->type), unit_of(c), c->meaning);
         }
     }
     lpo_cli_print_doc(app, doc, writer);

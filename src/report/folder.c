@@ -62,15 +62,8 @@ static const struct lpo_column columns[] = {
 
 static void add_row(struct lpo_table *t, const struct lpo_report_folder_row *r)
 {
-    lpo_doc_row_text(t, r->name);
-    lpo_doc_row_count(t, r->nfiles);
-    lpo_doc_row_text(t, r->gpus);
-    if (r->window_ns)
-        lpo_doc_row_ns(t, r->window_ns);
-    else
-        lpo_doc_row_unknown(t);
-    lpo_doc_row_text(t, r->problem ? r->problem : r->verdict);
-    lpo_doc_row_text(t, r->saving);
+    lpo_doc_row(t, r->name, r->nfiles, r->gpus, lpo_cell_whole_if(r->window_ns, r->window_ns),
+                r->problem ? r->problem : r->verdict, r->saving);
 }
 
 static void put_row(struct lpo_record *to, const struct lpo_report_folder_row *r)

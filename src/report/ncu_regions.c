@@ -170,11 +170,10 @@ static void add_metric(struct lpo_table *table, const struct lpo_region_scope *s
     if (!sum)
         return;
     v = lpo_region_metric_value(m->combine, sum);
-    lpo_doc_row_text(table, shown->label ? shown->label->label : lpo_trace_text(t, m->name));
-    lpo_doc_row_measure(table, row->estimated ? lpo_measure_estimated(v) : lpo_measure_measured(v));
-    lpo_doc_row_text(table, m->unit == LPO_NONE ? "" : lpo_trace_text(t, m->unit));
-    lpo_doc_row_text(table, lpo_trace_combine_name(m->combine));
-    lpo_doc_row_text(table, shown->label ? lpo_trace_text(t, m->name) : "");
+    lpo_doc_row(table, shown->label ? shown->label->label : lpo_trace_text(t, m->name),
+                row->estimated ? lpo_measure_estimated(v) : lpo_measure_measured(v),
+                m->unit == LPO_NONE ? "" : lpo_trace_text(t, m->unit),
+                lpo_trace_combine_name(m->combine), shown->label ? lpo_trace_text(t, m->name) : "");
 }
 
 /* A few others are listed; a thousand are for machines. */
@@ -286,13 +285,11 @@ static void add_overview(struct lpo_doc *doc, const struct lpo_region_scope *s)
         if (!row->all.launches)
             continue;
         lpo_region_row_add_path(s, row, &path);
-        lpo_doc_row_textn(t, path.at, path.len);
-        if (lpo_region_sum_known(&row->all))
-            lpo_doc_row_ns(t, row->all.ns);
-        else
-            lpo_doc_row_unknown(t);
-        for (size_t k = 0; k < COUNT(key_metrics); k++)
-            lpo_doc_row_measure(t, key_value(s, row, &key_metrics[k]));
+        lpo_doc_row(t, lpo_cell_textn(path.at, path.len),
+                    lpo_cell_whole_if(lpo_region_sum_known(&row->all), row->all.ns),
+                    key_value(s, row, &key_metrics[0]));
+        for (size_t k = 1; k < COUNT(key_metrics); k++)
+            lpo_doc_row(t, lpo_cell_percent(key_value(s, row, &key_metrics[k])));
     }
 }
 

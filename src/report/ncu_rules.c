@@ -61,19 +61,12 @@ static void add_row(struct lpo_table *table, const struct lpo_trace *t,
 {
     const char *kernel = lpo_trace_text(t, r->kernel);
 
-    lpo_doc_row_path(table, short_kernel(table->arena, kernel), kernel, 0);
-    lpo_doc_row_text(table, title_of(t, r));
-    lpo_doc_row_text(table, name_of(t, r->section));
-    lpo_doc_row_count(table, r->launches);
-    lpo_doc_row_ns(table, r->gpu_ns);
-    if (isnan(r->percent) || r->speedup != LPO_SPEEDUP_GLOBAL)
-        lpo_doc_row_unknown(table);
-    else
-        lpo_doc_row_measure(table, lpo_measure_estimated(r->percent));
-    if (isnan(r->saving_ns))
-        lpo_doc_row_unknown(table);
-    else
-        lpo_doc_row_measure(table, lpo_measure_estimated(r->saving_ns));
+    lpo_doc_row(table, lpo_cell_path(kernel, short_kernel(table->arena, kernel), 0), title_of(t, r),
+                name_of(t, r->section), r->launches, r->gpu_ns,
+                r->speedup == LPO_SPEEDUP_GLOBAL
+                    ? lpo_cell_percent(lpo_measure_estimated(r->percent))
+                    : lpo_cell_unknown(),
+                lpo_measure_estimated(r->saving_ns));
 }
 
 /* The words of each rule once, of the row that saves most: others differ in their numbers. */

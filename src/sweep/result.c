@@ -276,16 +276,11 @@ static void add_job(struct lpo_arena *a, struct lpo_table *t, const struct lpo_s
         if (is_swept(p, job, k))
             lpo_str_addf(&overrides, "%s%s", overrides.len ? " " : "",
                          lpo_secrets_mask_override(a, job->words[k]));
-    lpo_doc_row_count(t, (uint64_t)job->num);
-    lpo_doc_row_text(t, lpo_sweep_result_word(r));
-    lpo_doc_row_measure(t, r->wall_ns > 0 ? lpo_measure_measured((double)r->wall_ns)
-                                          : lpo_measure_unknown());
-    lpo_doc_row_measure(t, lpo_measure_known(r->total_ms)
-                               ? lpo_measure_measured(r->total_ms.value * 1e6)
-                               : lpo_measure_unknown());
-    lpo_doc_row_measure(t, r->tokens_s);
-    lpo_doc_row_measure(t, r->gpu_ns);
-    lpo_doc_row_textn(t, lpo_str_text(&overrides), overrides.len);
+    lpo_doc_row(t, (uint64_t)job->num, lpo_sweep_result_word(r),
+                r->wall_ns > 0 ? lpo_measure_measured((double)r->wall_ns) : lpo_measure_unknown(),
+                lpo_measure_known(r->total_ms) ? lpo_measure_measured(r->total_ms.value * 1e6)
+                                               : lpo_measure_unknown(),
+                r->tokens_s, r->gpu_ns, lpo_cell_textn(lpo_str_text(&overrides), overrides.len));
 }
 
 void lpo_sweep_summary_add_table(const struct lpo_sweep_plan *p,

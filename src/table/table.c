@@ -55,6 +55,12 @@ struct lpo_cell lpo_cell_share(double part, double whole)
                                        : lpo_measure_unknown());
 }
 
+struct lpo_cell lpo_cell_percent(struct lpo_measure m)
+{
+    m.value /= 100;
+    return lpo_cell_measure(m);
+}
+
 struct lpo_cell lpo_cell_text(const char *text)
 {
     return text ? lpo_cell_textn(text, strlen(text)) : lpo_cell_unknown();
@@ -63,6 +69,20 @@ struct lpo_cell lpo_cell_text(const char *text)
 struct lpo_cell lpo_cell_textn(const char *text, size_t len)
 {
     return (struct lpo_cell){ .text = text, .len = len, .how = LPO_COMPUTED };
+}
+
+struct lpo_cell lpo_cell_tree(const char *text, unsigned indent)
+{
+    return lpo_cell_path(text, NULL, indent);
+}
+
+struct lpo_cell lpo_cell_path(const char *path, const char *name, unsigned indent)
+{
+    struct lpo_cell c = lpo_cell_text(path);
+
+    c.shown = name;
+    c.indent = indent;
+    return c;
 }
 
 struct lpo_str *lpo_table_scratch(const struct lpo_rows *rows)

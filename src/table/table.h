@@ -175,8 +175,12 @@ static inline struct lpo_cell lpo_cell_flag(bool yes)
 struct lpo_cell lpo_cell_measure(struct lpo_measure m);    /* not finite: unknown */
 struct lpo_cell lpo_cell_real(double v);                   /* the same of a number */
 struct lpo_cell lpo_cell_share(double part, double whole); /* of nothing: unknown */
+struct lpo_cell lpo_cell_percent(struct lpo_measure m);    /* 0 … 100 */
 struct lpo_cell lpo_cell_text(const char *text);           /* NULL: unknown */
 struct lpo_cell lpo_cell_textn(const char *text, size_t len);
+struct lpo_cell lpo_cell_tree(const char *text, unsigned indent); /* on this level */
+/* `name` on this level for people (NULL: the same), `path` for machines. */
+struct lpo_cell lpo_cell_path(const char *path, const char *name, unsigned indent);
 /* What is in the scratch of the rows. */
 struct lpo_cell lpo_cell_scratch(const struct lpo_rows *rows);
 /* A value as a cell, by its type. */

@@ -13,8 +13,7 @@ static struct lpo_table *add_rows(struct lpo_doc *doc, const char *id, const int
     struct lpo_table *t = lpo_doc_table(doc, id, "", two, 2);
 
     for (size_t i = 0; i < n; i++) {
-        lpo_doc_row_textf(t, "%s%zu", id, i);
-        lpo_doc_row_ns(t, ns[i]);
+        lpo_doc_row(t, lpo_arena_printf(t->arena, "%s%zu", id, i), ns[i]);
     }
     return t;
 }
@@ -87,8 +86,7 @@ static void short_trees_keep_parents(void **state)
 
         for (unsigned depth = 0; depth < 3; depth++) {
             snprintf(name, sizeof name, "n%d.%u", i, depth);
-            lpo_doc_row_tree(t, name, strlen(name), depth);
-            lpo_doc_row_ns(t, i == 5 || depth == 2 ? 1 : 100000);
+            lpo_doc_row(t, lpo_cell_tree(name, depth), i == 5 || depth == 2 ? 1 : 100000);
         }
     }
     doc->is_short = true;
@@ -139,9 +137,7 @@ static void what_is_unknown_is_left_out(void **state)
     (void)state;
     lpo_doc_fact_text(doc, "f", "Fact", NULL);
     for (uint64_t i = 0; i < 2; i++) {
-        lpo_doc_row_count(t, i);
-        lpo_doc_row_unknown(t);
-        lpo_doc_row_text(t, "");
+        lpo_doc_row(t, i, lpo_cell_unknown(), "");
     }
     for (const char *const *w = (const char *const[]){ "md", "text", NULL }; *w; w++) {
         lpo_str_clear(&out);
@@ -170,8 +166,7 @@ static void names_stay_distinct(void **state)
     for (int i = 0; i < 3; i++) {
         memset(name, 'x', 250);
         snprintf(name + 250, sizeof name - 250, "<float,%d>", i);
-        lpo_doc_row_text(t, name);
-        lpo_doc_row_count(t, 1);
+        lpo_doc_row(t, name, 1);
     }
     lpo_writer_find("text")->write(doc, &out);
     for (int i = 0; i < 3; i++) {
@@ -199,9 +194,9 @@ static void wide_tables_fit(void **state)
     (void)state;
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    lpo_doc_row_text(t, name);
+    lpo_doc_row(t, name);
     for (int i = 0; i < 3; i++)
-        lpo_doc_row_count(t, 1234567);
+        lpo_doc_row(t, 1234567);
     lpo_writer_find("text")->write(doc, &out);
     assert_non_null(strstr(out.at, "Another rather long title"));
     assert_null(strstr(out.at, "The last"));
@@ -226,8 +221,7 @@ static void trees_keep_their_levels(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
-        lpo_doc_row_tree(t, names[i], strlen(names[i]), i);
-        lpo_doc_row_count(t, i);
+        lpo_doc_row(t, lpo_cell_tree(names[i], i), i);
     }
     lpo_writer_find("text")->write(doc, &out);
     assert_non_null(strstr(out.at, "\ndecode "));

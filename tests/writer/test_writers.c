@@ -33,19 +33,11 @@ static struct lpo_doc *sample(void)
     lpo_doc_fact_ns(doc, "span", "Span", 1500000);
     lpo_doc_fact_measure(doc, "peak", "Peak", lpo_measure_unknown(), "FLOP/s");
     t = lpo_doc_table(doc, "kernels", "Kernels", columns, 7);
-    lpo_doc_row_text(t, "a|b`c`<script>");
-    lpo_doc_row_count(t, 1234567);
-    lpo_doc_row_ns(t, 1234000);
-    lpo_doc_row_bytes(t, 1536);
-    lpo_doc_row_share(t, 1, 8);
-    lpo_doc_row_measure(t, lpo_measure_estimated(2e12));
-    lpo_doc_row_flag(t, true);
-    lpo_doc_row_tree(t, "=cmd()\n,x", 9, 2);
+    lpo_doc_row(t, "a|b`c`<script>", 1234567, 1234000, 1536, lpo_cell_share(1, 8),
+                lpo_measure_estimated(2e12), lpo_cell_flag(true), lpo_cell_tree("=cmd()\n,x", 2));
     for (int i = 0; i < 3; i++)
-        lpo_doc_row_unknown(t);
-    lpo_doc_row_share(t, 1, 0);
-    lpo_doc_row_unknown(t);
-    lpo_doc_row_unknown(t);
+        lpo_doc_row(t, lpo_cell_unknown());
+    lpo_doc_row(t, lpo_cell_share(1, 0), lpo_cell_unknown(), lpo_cell_unknown());
     lpo_doc_note(doc, LPO_NOTE_WARNING, "lost %d records", 5);
     return doc;
 }
@@ -109,8 +101,7 @@ static void csv_marks_name_the_scope(void **state)
 
         lpo_doc_section(doc, "regions", scopes[i], 1);
         t = lpo_doc_table(doc, "rows", "", columns, 2);
-        lpo_doc_row_text(t, "## encoder");
-        lpo_doc_row_count(t, 1);
+        lpo_doc_row(t, "## encoder", 1);
     }
     lpo_writer_find("csv")->write(doc, &out);
     assert_string_equal(lpo_str_text(&out), want);
@@ -143,7 +134,7 @@ static void check_measure(void **state)
     LPO_STR out = { 0 };
 
     for (int i = 0; i < 4; i++)
-        lpo_doc_row_measure(t, c->value);
+        lpo_doc_row(t, c->value);
     lpo_writer_find("csv")->write(doc, &out);
     assert_string_equal(strchr(lpo_str_text(&out), '\n') + 1, c->want);
 }

@@ -45,20 +45,6 @@ static const struct lpo_column columns[] = {
     { "saved_halved_ns", "Saving if halved", LPO_CELL_NS, NULL, 1 },
 };
 
-static void row_saving(struct lpo_table *t, const struct lpo_critical_saving *s)
-{
-    if (s->known) {
-        lpo_doc_row_ns(t, s->removed_ns);
-        if (s->halved_ns == LPO_NO_TIME)
-            lpo_doc_row_unknown(t);
-        else
-            lpo_doc_row_ns(t, s->halved_ns);
-    } else {
-        lpo_doc_row_unknown(t);
-        lpo_doc_row_unknown(t);
-    }
-}
-
 /* The name for people: kernels in short, what has no name in words. */
 static const char *entry_name(const struct lpo_analysis *a, const struct lpo_critical_entry *e)
 {
@@ -90,10 +76,11 @@ static const char *region_path(const struct lpo_analysis *a, uint32_t node, stru
 static void add_row(struct lpo_table *t, const struct lpo_critical_path *p, const char *name,
                     unsigned indent, int64_t ns, const struct lpo_critical_saving *saving)
 {
-    lpo_doc_row_tree(t, name, strlen(name), indent);
-    lpo_doc_row_ns(t, ns);
-    lpo_doc_row_share(t, (double)ns, (double)(p->end_ns - p->start_ns));
-    row_saving(t, saving);
+    lpo_doc_row(
+        t, lpo_cell_tree(name, indent), ns,
+        lpo_cell_share((double)ns, (double)(p->end_ns - p->start_ns)),
+        lpo_cell_whole_if(saving->known, saving->removed_ns),
+        lpo_cell_whole_if(saving->known && saving->halved_ns != LPO_NO_TIME, saving->halved_ns));
 }
 
 /* A part and the names that are most of it. */
@@ -143,10 +130,8 @@ static void add_regions(struct lpo_table *t, const struct lpo_analysis *a,
 
         if (r->ns > wall_ns - wall_ns / 10 || r->node == LPO_NODE_OUTSIDE || !r->saving.known)
             continue;
-        lpo_doc_row_textf(t, "Region %s", region_path(a, r->node, &room));
-        lpo_doc_row_ns(t, r->ns);
-        lpo_doc_row_share(t, (double)r->ns, (double)wall_ns);
-        row_saving(t, &r->saving);
+        add_row(t, p, lpo_arena_printf(t->arena, "Region %s", region_path(a, r->node, &room)), 0,
+                r->ns, &r->saving);
         shown++;
     }
 }

@@ -183,15 +183,10 @@ void lpo_report_chapter_flight(struct lpo_doc *doc, const struct lpo_source *s)
         const struct lpo_flight_call *c = call_of(s->analysis, f->last.at[i]);
         const struct lpo_flight_group *g = group_of(s->analysis, c);
 
-        if (g->rank < 0)
-            lpo_doc_row_unknown(table);
-        else
-            lpo_doc_row_textf(table, "%d", (int)g->rank);
-        lpo_doc_row_text(table, lpo_trace_text(t, g->name));
-        lpo_doc_row_count(table, c->number < 0 ? 0 : (uint64_t)c->number);
-        lpo_doc_row_text(table, lpo_trace_text(t, c->name));
-        lpo_doc_row_text(table, states[c->state]);
-        lpo_doc_row_text(table, c->place == LPO_NONE ? NULL : lpo_trace_text(t, c->place));
+        lpo_doc_row(table, g->rank < 0 ? NULL : lpo_arena_printf(table->arena, "%d", (int)g->rank),
+                    lpo_trace_text(t, g->name), c->number < 0 ? 0 : (uint64_t)c->number,
+                    lpo_trace_text(t, c->name), states[c->state],
+                    c->place == LPO_NONE ? NULL : lpo_trace_text(t, c->place));
     }
 }
 

@@ -66,13 +66,8 @@ void lpo_report_chapter_fusion(struct lpo_doc *doc, const struct lpo_source *s)
         const struct lpo_fusion_sequence *x = &f->sequences.at[i];
 
         add_names(&names, a, x);
-        lpo_doc_row_text(t, lpo_str_text(&names));
-        lpo_doc_row_count(t, x->length);
-        lpo_doc_row_count(t, x->count);
-        lpo_doc_row_ns(t, x->gpu_ns);
-        lpo_doc_row_ns(t, x->rest_ns);
-        lpo_doc_row_ns(t, x->gap_ns);
-        lpo_doc_row_text(t, region_of(a, x->node, &region));
+        lpo_doc_row(t, lpo_str_text(&names), x->length, x->count, x->gpu_ns, x->rest_ns, x->gap_ns,
+                    region_of(a, x->node, &region));
     }
     if (f->sequences.len > ROWS)
         t->total_rows = f->sequences.len;

@@ -33,9 +33,9 @@ void lpo_report_row_kernel(struct lpo_table *t, const struct lpo_region_cells *c
     const char *shown = lpo_region_cells_shown_name(cells, name);
 
     if (shown == whole)
-        lpo_doc_row_textn(t, whole, lpo_trace_text_len(trace, name));
+        lpo_doc_row(t, lpo_cell_textn(whole, lpo_trace_text_len(trace, name)));
     else
-        lpo_doc_row_path(t, shown, whole, 0);
+        lpo_doc_row(t, lpo_cell_path(whole, shown, 0));
 }
 
 /* What ncu measured stands in place of the extremes; a wide page has all of it. */

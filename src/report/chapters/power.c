@@ -46,48 +46,31 @@ static const struct lpo_column machine_columns[] = {
     { "reasons", "Reasons", LPO_CELL_TEXT, NULL },
 };
 
-static void row_scaled(struct lpo_table *t, struct lpo_measure m, double scale)
+static struct lpo_measure scaled(struct lpo_measure m, double scale)
 {
     m.value *= scale;
-    lpo_doc_row_measure(t, m);
-}
-
-static void row_slowed(struct lpo_table *t, const struct lpo_power_window *w)
-{
-    LPO_STR text = { 0 };
-
-    if (!lpo_measure_known(w->max[LPO_POWER_THROTTLE])) {
-        lpo_doc_row_unknown(t);
-        lpo_doc_row_unknown(t);
-        return;
-    }
-    lpo_power_throttle_add(&text, w->reasons);
-    lpo_doc_row_share(t, (double)w->slowed, (double)w->samples);
-    lpo_doc_row_text(t, text.at);
+    return m;
 }
 
 static void stage_row(struct lpo_table *t, const char *stage, const struct lpo_power_gpu *g,
                       int64_t from_ns, int64_t to_ns, const struct machine *machine)
 {
     struct lpo_power_window w;
+    LPO_STR reasons = { 0 };
+    bool slowed;
 
     lpo_power_look(g, from_ns, to_ns, &w);
-    if (machine) {
-        lpo_doc_row_count(t, (uint64_t)machine->rank);
-        lpo_doc_row_text(t, machine->host);
-    }
-    lpo_doc_row_text(t, stage);
-    lpo_doc_row_count(t, g->gpu);
-    lpo_doc_row_count(t, w.samples);
-    lpo_doc_row_measure(t, lpo_power_joules(g, from_ns, to_ns));
-    row_scaled(t, w.mean[LPO_POWER_MW], 1e-3);
-    row_scaled(t, w.max[LPO_POWER_MW], 1e-3);
-    row_scaled(t, w.mean[LPO_POWER_SM_MHZ], 1e6);
-    row_scaled(t, w.mean[LPO_POWER_MEMORY_MHZ], 1e6);
-    lpo_doc_row_measure(t, w.max[LPO_POWER_CELSIUS]);
-    lpo_doc_row_measure(t, w.max[LPO_POWER_MEMORY_BYTES]);
-    lpo_doc_row_measure(t, w.mean[LPO_POWER_GPU_PERCENT]);
-    row_slowed(t, &w);
+    slowed = lpo_measure_known(w.max[LPO_POWER_THROTTLE]);
+    lpo_power_throttle_add(&reasons, w.reasons);
+    if (machine)
+        lpo_doc_row(t, machine->rank, machine->host);
+    lpo_doc_row(t, stage, g->gpu, w.samples, lpo_power_joules(g, from_ns, to_ns),
+                scaled(w.mean[LPO_POWER_MW], 1e-3), scaled(w.max[LPO_POWER_MW], 1e-3),
+                scaled(w.mean[LPO_POWER_SM_MHZ], 1e6), scaled(w.mean[LPO_POWER_MEMORY_MHZ], 1e6),
+                w.max[LPO_POWER_CELSIUS], w.max[LPO_POWER_MEMORY_BYTES],
+                lpo_cell_percent(w.mean[LPO_POWER_GPU_PERCENT]),
+                slowed ? lpo_cell_share((double)w.slowed, (double)w.samples) : lpo_cell_unknown(),
+                slowed ? reasons.at : NULL);
 }
 
 /* Stages without steps did not use the GPU: nvml runs beside the others, and static analysis runs
@@ -199,14 +182,10 @@ static void region_row(struct lpo_table *t, const struct lpo_region_tree *tree,
     LPO_STR slowed = { 0 };
 
     lpo_region_add_path(tree, r->node, &path);
-    lpo_doc_row_textn(t, lpo_str_text(&path), path.len);
-    lpo_doc_row_ns(t, r->host_ns);
-    lpo_doc_row_count(t, r->windows);
-    lpo_doc_row_measure(t, r->joules);
-    lpo_doc_row_measure(t, over(r->joules, (double)r->windows));
-    lpo_doc_row_measure(t, over(r->joules, (double)r->host_ns * 1e-9));
+    lpo_doc_row(t, lpo_cell_textn(lpo_str_text(&path), path.len), r->host_ns, r->windows, r->joules,
+                over(r->joules, (double)r->windows), over(r->joules, (double)r->host_ns * 1e-9));
     lpo_power_throttle_add(&slowed, r->slowed);
-    lpo_doc_row_text(t, r->reasons_known ? slowed.at : NULL);
+    lpo_doc_row(t, r->reasons_known ? slowed.at : NULL);
 }
 
 static void warn_slowed(struct lpo_doc *doc, const struct lpo_region_tree *tree,

@@ -129,17 +129,13 @@ static void add_row(struct lpo_table *t, const struct lpo_trace *trace,
 {
     LPO_STR differs = { 0 };
 
-    lpo_doc_row_text(t, lpo_report_device_scope(t->arena, &trace->devices.at[d->device]));
-    lpo_doc_row_ns(t, d->span_ns);
+    lpo_doc_row(t, lpo_report_device_scope(t->arena, &trace->devices.at[d->device]), d->span_ns);
     for (int i = 0; i < PARTS; i++)
-        if (d->parts_unknown && i != IDLE)
-            lpo_doc_row_unknown(t);
-        else
-            lpo_doc_row_ns(t, part_ns(d, i));
+        lpo_doc_row(t, lpo_cell_whole_if(!d->parts_unknown || i == IDLE, part_ns(d, i)));
     if (!medians)
         return;
     add_difference(&differs, d, medians);
-    lpo_doc_row_textn(t, lpo_str_text(&differs), differs.len);
+    lpo_doc_row(t, lpo_cell_textn(lpo_str_text(&differs), differs.len));
 }
 
 void lpo_report_chapter_ranks(struct lpo_doc *doc, const struct lpo_rundir *d,

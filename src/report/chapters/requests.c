@@ -77,14 +77,10 @@ static void phase_table(struct lpo_doc *doc, const struct lpo_rundir *d)
         bool recorded =
             lpo_measure_known(ms_at(s, "window.processes", 1)); /* no collector: no window */
 
-        lpo_doc_row_text(t, d->served.at[i].stage);
-        lpo_doc_row_measure(t, ms_at(s, "ready_ms", 1e6));
-        lpo_doc_row_measure(t, ms_at(s, "warmup_ms", 1e6));
-        lpo_doc_row_measure(t, ms_at(s, "load_ms", 1e6));
-        lpo_doc_row_measure(t, recorded ? window_ns(s) : lpo_measure_unknown());
-        lpo_doc_row_measure(t, ms_at(s, "window.processes", 1));
-        lpo_doc_row_measure(t, ms_at(s, "stop_ms", 1e6));
-        lpo_doc_row_text(t, lpo_json_text(lpo_json_get(s, "server_end"), "n/a"));
+        lpo_doc_row(t, d->served.at[i].stage, ms_at(s, "ready_ms", 1e6), ms_at(s, "warmup_ms", 1e6),
+                    ms_at(s, "load_ms", 1e6), recorded ? window_ns(s) : lpo_measure_unknown(),
+                    ms_at(s, "window.processes", 1), ms_at(s, "stop_ms", 1e6),
+                    lpo_json_text(lpo_json_get(s, "server_end"), "n/a"));
     }
 }
 
@@ -113,17 +109,13 @@ static struct lpo_measure ratio(struct lpo_measure with, const struct lpo_reques
 static void load_row(struct lpo_table *t, const char *stage, const struct lpo_requests *r,
                      const struct lpo_requests *direct)
 {
-    lpo_doc_row_text(t, stage);
-    lpo_doc_row_text(t, r->client);
-    lpo_doc_row_measure(t, r->figures[LPO_REQUESTS_COMPLETED]);
-    lpo_doc_row_measure(t, r->figures[LPO_REQUESTS_FAILED]);
-    lpo_doc_row_measure(t, r->figures[LPO_REQUESTS_RATE]);
-    lpo_doc_row_measure(t, r->figures[LPO_REQUESTS_OUTPUT_RATE]);
-    lpo_doc_row_measure(t, r == direct ? lpo_measure_unknown()
-                                       : ratio(r->figures[LPO_REQUESTS_OUTPUT_RATE], direct));
-    lpo_doc_row_measure(t, r->times[LPO_REQUESTS_TTFT][LPO_REQUESTS_P50]);
-    lpo_doc_row_measure(t, r->times[LPO_REQUESTS_TPOT][LPO_REQUESTS_P50]);
-    lpo_doc_row_measure(t, r->times[LPO_REQUESTS_E2E][LPO_REQUESTS_P50]);
+    lpo_doc_row(
+        t, stage, r->client, r->figures[LPO_REQUESTS_COMPLETED], r->figures[LPO_REQUESTS_FAILED],
+        r->figures[LPO_REQUESTS_RATE], r->figures[LPO_REQUESTS_OUTPUT_RATE],
+        r == direct ? lpo_measure_unknown() : ratio(r->figures[LPO_REQUESTS_OUTPUT_RATE], direct),
+        r->times[LPO_REQUESTS_TTFT][LPO_REQUESTS_P50],
+        r->times[LPO_REQUESTS_TPOT][LPO_REQUESTS_P50],
+        r->times[LPO_REQUESTS_E2E][LPO_REQUESTS_P50]);
 }
 
 /* Of fewer values than these the percentile is the largest of them. How many there were, a client
@@ -146,10 +138,9 @@ static void time_rows(struct lpo_table *t, const char *stage, const struct lpo_r
         if (!lpo_measure_known(r->times[k][LPO_REQUESTS_MEAN]) &&
             !lpo_measure_known(r->times[k][LPO_REQUESTS_P50]))
             continue; /* this client does not measure it */
-        lpo_doc_row_text(t, stage);
-        lpo_doc_row_text(t, titles[k]);
+        lpo_doc_row(t, stage, titles[k]);
         for (int s = 0; s < LPO_REQUESTS_STATS; s++)
-            lpo_doc_row_measure(t, can_be_said(r, k, s) ? r->times[k][s] : lpo_measure_unknown());
+            lpo_doc_row(t, can_be_said(r, k, s) ? r->times[k][s] : lpo_measure_unknown());
     }
 }
 

@@ -145,13 +145,9 @@ void lpo_report_chapter_stages(struct lpo_doc *doc, const struct lpo_rundir *d)
     for (size_t i = 0; i < d->manifest.nstages; i++) {
         const struct lpo_stage_record *s = &d->manifest.stages[i];
 
-        lpo_doc_row_text(t, s->name);
-        lpo_doc_row_text(t, lpo_run_state_name(s->state));
-        if (s->started_ns && s->state != LPO_SKIPPED)
-            lpo_doc_row_ns(t, s->wall_ns);
-        else
-            lpo_doc_row_unknown(t);
-        lpo_doc_row_text(t, s->message ? lpo_report_stage_message(d, s) : "");
+        lpo_doc_row(t, s->name, lpo_run_state_name(s->state),
+                    lpo_cell_whole_if(s->started_ns && s->state != LPO_SKIPPED, s->wall_ns),
+                    s->message ? lpo_report_stage_message(d, s) : "");
     }
 }
 

@@ -72,13 +72,11 @@ static void figure_row(struct lpo_table *t, const struct lpo_speed *s, const str
 
     if (!lpo_measure_known(figure_of(s->metrics, f->key, "mean", 1)))
         return; /* a model that does not generate has no decode */
-    lpo_doc_row_text(t, s->stage);
-    lpo_doc_row_text(t, f->title);
-    lpo_doc_row_measure(t, count);
+    lpo_doc_row(t, s->stage, f->title, count);
     for (size_t i = 0; i < COUNT(spread); i++)
-        lpo_doc_row_measure(t, !lpo_measure_known(count) || count.value >= spread[i].least
-                                   ? figure_of(s->metrics, f->key, spread[i].key, scale)
-                                   : lpo_measure_unknown());
+        lpo_doc_row(t, !lpo_measure_known(count) || count.value >= spread[i].least
+                           ? figure_of(s->metrics, f->key, spread[i].key, scale)
+                           : lpo_measure_unknown());
 }
 
 static const struct lpo_column median_columns[] = {
@@ -103,13 +101,10 @@ static void median_table(struct lpo_doc *doc, const struct lpo_rundir *d)
         if (!t)
             t = lpo_doc_table(doc, "speed", "Medians over repeats", median_columns,
                               COUNT(median_columns));
-        lpo_doc_row_text(t, d->speeds.at[i].stage);
-        lpo_doc_row_measure(t, figure_of(m, "prefill_ms", "p50", 1e6));
-        lpo_doc_row_measure(t, figure_of(m, "ttft_ms", "p50", 1e6));
-        lpo_doc_row_measure(t, figure_of(m, "inter_token_ms", "p50", 1e6));
-        lpo_doc_row_measure(t, figure_of(m, "total_ms", "p50", 1e6));
-        lpo_doc_row_measure(t, figure_of(m, "tokens_per_s", "p50", 1));
-        lpo_doc_row_count(t, (uint64_t)lpo_json_int(lpo_json_at(m, "aggregate.total_ms.count"), 0));
+        lpo_doc_row(t, d->speeds.at[i].stage, figure_of(m, "prefill_ms", "p50", 1e6),
+                    figure_of(m, "ttft_ms", "p50", 1e6), figure_of(m, "inter_token_ms", "p50", 1e6),
+                    figure_of(m, "total_ms", "p50", 1e6), figure_of(m, "tokens_per_s", "p50", 1),
+                    (uint64_t)lpo_json_int(lpo_json_at(m, "aggregate.total_ms.count"), 0));
     }
 }
 
@@ -231,12 +226,8 @@ static void overhead_table(struct lpo_doc *doc, const struct lpo_rundir *d)
                               overhead_columns, COUNT(overhead_columns));
         slower[0] = ratio(prefill, figure_of(plain, "prefill_ms", "p50", 1e6));
         slower[1] = ratio(token, figure_of(plain, "inter_token_ms", "p50", 1e6));
-        lpo_doc_row_text(t, d->speeds.at[i].stage);
-        lpo_doc_row_measure(t, prefill);
-        lpo_doc_row_measure(t, slower[0]);
-        lpo_doc_row_measure(t, token);
-        lpo_doc_row_measure(t, slower[1]);
-        lpo_doc_row_measure(t, figure_of(m, "total_ms", "p50", 1e6));
+        lpo_doc_row(t, d->speeds.at[i].stage, prefill, slower[0], token, slower[1],
+                    figure_of(m, "total_ms", "p50", 1e6));
         note_noise(doc, &d->speeds.at[i], direct, slower[0], slower[1]);
     }
     for (size_t i = 0; i < d->speeds.len; i++) {
@@ -259,11 +250,9 @@ static const struct lpo_column memory_columns[] = {
     { "load_ns", "Loading took", LPO_CELL_NS, NULL },
 };
 
-static void row_real(struct lpo_table *t, const struct lpo_json *m, const char *key, double scale)
+static struct lpo_measure real_of(const struct lpo_json *m, const char *key, double scale)
 {
-    double v = lpo_json_real(lpo_json_get(m, key), NAN);
-
-    lpo_doc_row_measure(t, known(v * scale));
+    return known(lpo_json_real(lpo_json_get(m, key), NAN) * scale);
 }
 
 static void memory_table(struct lpo_doc *doc, const struct lpo_rundir *d)
@@ -274,10 +263,8 @@ static void memory_table(struct lpo_doc *doc, const struct lpo_rundir *d)
     for (size_t i = 0; i < d->speeds.len; i++) {
         const struct lpo_json *m = d->speeds.at[i].metrics;
 
-        lpo_doc_row_text(t, d->speeds.at[i].stage);
-        row_real(t, m, "peak_device_bytes", 1);
-        row_real(t, m, "peak_host_bytes", 1);
-        row_real(t, m, "load_ms", 1e6);
+        lpo_doc_row(t, d->speeds.at[i].stage, real_of(m, "peak_device_bytes", 1),
+                    real_of(m, "peak_host_bytes", 1), real_of(m, "load_ms", 1e6));
     }
 }
 

@@ -71,16 +71,14 @@ void lpo_report_diff_checks(struct lpo_doc *doc, const struct lpo_diff *d,
     lpo_doc_section(doc, "checks", "Limits", 1);
     t = lpo_doc_table(doc, "checks", "", columns, COUNT(columns));
     t->least_rows = SIZE_MAX;
-    lpo_doc_row_text(t, "comparable");
-    lpo_doc_row_text(t, d->comparable ? "passed" : "not comparable");
-    lpo_doc_row_text(t, d->comparable ? "" : lpo_report_diff_sentence(doc->arena, d));
+    lpo_doc_row(t, "comparable", d->comparable ? "passed" : "not comparable",
+                d->comparable ? "" : lpo_report_diff_sentence(doc->arena, d));
     for (size_t i = 0; d->comparable && i < o->checks.len; i++) {
         LPO_STR message = { 0 };
 
         add_message(&message, &o->checks.at[i]);
-        lpo_doc_row_text(t, o->checks.at[i].budget->what);
-        lpo_doc_row_text(t, lpo_diff_state_name(o->checks.at[i].state));
-        lpo_doc_row_text(t, lpo_str_text(&message));
+        lpo_doc_row(t, o->checks.at[i].budget->what, lpo_diff_state_name(o->checks.at[i].state),
+                    lpo_str_text(&message));
     }
 }
 

@@ -17,24 +17,15 @@
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 /* "2026-01-31 12:00", in UTC: the same everywhere. */
-static void row_time(struct lpo_table *t, int64_t unix_s)
+static const char *time_words(struct lpo_arena *a, int64_t unix_s)
 {
     struct tm tm;
     time_t at = (time_t)unix_s;
     char text[32];
 
     if (unix_s > 0 && gmtime_r(&at, &tm) && strftime(text, sizeof text, "%Y-%m-%d %H:%M", &tm))
-        lpo_doc_row_text(t, text);
-    else
-        lpo_doc_row_unknown(t);
-}
-
-static void row_ns(struct lpo_table *t, double ns)
-{
-    if (isnan(ns))
-        lpo_doc_row_unknown(t);
-    else
-        lpo_doc_row_ns(t, (int64_t)llround(ns));
+        return lpo_arena_strdup(a, text);
+    return NULL;
 }
 
 static struct lpo_doc *create(const char *title)
@@ -120,16 +111,14 @@ static void add_value(struct lpo_str *s, const char *what, double value)
         lpo_str_addf(s, "%.6g", value);
 }
 
-static void row_value(struct lpo_table *t, const char *what, double value)
+static const char *value_words(struct lpo_arena *a, const char *what, double value)
 {
     LPO_STR s = { 0 };
 
-    if (isnan(value)) {
-        lpo_doc_row_unknown(t);
-        return;
-    }
+    if (isnan(value))
+        return NULL;
     add_value(&s, what, value);
-    lpo_doc_row_text(t, s.at);
+    return lpo_arena_strdup(a, s.at);
 }
 
 /* The values as a line of bars, from the least to the most; of many, means of several. */
@@ -204,11 +193,8 @@ struct lpo_doc *lpo_report_history_list(const lpo_report_history_runs *runs)
             if (x.value > 0)
                 lpo_vec_push(&mine, x);
         }
-        lpo_doc_row_text(t, last->name);
-        lpo_doc_row_count(t, n);
-        row_time(t, last->unix_s);
-        row_ns(t, lpo_report_history_figure(last, "wall"));
-        lpo_doc_row_text(t, spark(doc->arena, &mine));
+        lpo_doc_row(t, last->name, n, time_words(doc->arena, last->unix_s),
+                    lpo_report_history_figure(last, "wall"), spark(doc->arena, &mine));
         lpo_doc_put_text(r, "name", last->name);
         lpo_doc_put_uint(r, "runs", n);
         lpo_doc_put_int(r, "last_unix_s", last->unix_s);
@@ -284,20 +270,16 @@ static void figure_row(struct lpo_doc *doc, struct lpo_table *t, struct lpo_reco
 {
     struct lpo_record *r = lpo_doc_put_record(list, NULL);
     double last = l->runs.at[l->runs.len - 1].value;
+    const char *change = "";
 
-    lpo_doc_row_text(t, l->what);
-    lpo_doc_row_count(t, l->runs.len);
-    row_value(t, l->what, last);
-    lpo_doc_row_text(t, spark(doc->arena, &l->runs));
-    if (l->runs.len > 3)
-        lpo_doc_row_textf(t, "%.1f %%", 100 * l->noise.deviation);
-    else
-        lpo_doc_row_text(t, "");
     if (l->nlevels > 1)
-        lpo_doc_row_textf(t, "%+.1f %% with %s", 100 * level_change(l, l->nlevels - 1),
-                          run_words(doc->arena, &l->runs.at[l->levels[l->nlevels - 1].from]));
-    else
-        lpo_doc_row_text(t, "");
+        change =
+            lpo_arena_printf(t->arena, "%+.1f %% with %s", 100 * level_change(l, l->nlevels - 1),
+                             run_words(doc->arena, &l->runs.at[l->levels[l->nlevels - 1].from]));
+    lpo_doc_row(
+        t, l->what, l->runs.len, value_words(t->arena, l->what, last), spark(doc->arena, &l->runs),
+        l->runs.len > 3 ? lpo_arena_printf(t->arena, "%.1f %%", 100 * l->noise.deviation) : "",
+        change);
     lpo_doc_put_text(r, "name", l->what);
     lpo_doc_put_uint(r, "runs", l->runs.len);
     lpo_doc_put_real(r, "last", last);
@@ -332,17 +314,11 @@ struct lpo_doc *lpo_report_history_show(const lpo_report_history_runs *runs, con
     t = lpo_doc_table(doc, "runs", "", show_columns, COUNT(show_columns));
     for (size_t i = 0; i < runs->len; i++) {
         const struct lpo_report_history_run *x = &runs->at[i];
-        double tokens = lpo_report_history_figure(x, "tokens_per_s");
 
-        lpo_doc_row_count(t, (uint64_t)x->id);
-        lpo_doc_row_text(t, x->name);
-        row_time(t, x->unix_s);
-        lpo_doc_row_text(t, *x->revision ? short_revision(doc->arena, x) : NULL);
-        row_ns(t, lpo_report_history_figure(x, "wall"));
-        row_ns(t, lpo_report_history_figure(x, "gpu"));
-        lpo_doc_row_measure(t,
-                            isnan(tokens) ? lpo_measure_unknown() : lpo_measure_measured(tokens));
-        lpo_doc_row_text(t, x->label);
+        lpo_doc_row(t, x->id, x->name, time_words(doc->arena, x->unix_s),
+                    *x->revision ? short_revision(doc->arena, x) : NULL,
+                    lpo_report_history_figure(x, "wall"), lpo_report_history_figure(x, "gpu"),
+                    lpo_report_history_figure(x, "tokens_per_s"), x->label);
         put_run(list, x);
     }
     if (name)
@@ -412,13 +388,13 @@ static void values(struct lpo_doc *doc, const struct line *l)
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
         level += i == l->levels[level].to;
-        lpo_doc_row_count(t, (uint64_t)x->id);
-        row_time(t, x->unix_s);
-        lpo_doc_row_text(t, *x->revision ? short_revision(doc->arena, x) : NULL);
-        row_value(t, l->what, x->value);
-        lpo_doc_row_textf(t, "%+.1f %%%s", 100 * (x->value / l->levels[level].mean - 1),
-                          i && i == l->levels[level].from ? ", new level" : "");
-        lpo_doc_row_text(t, x->label);
+        lpo_doc_row(t, x->id, time_words(doc->arena, x->unix_s),
+                    *x->revision ? short_revision(doc->arena, x) : NULL,
+                    value_words(t->arena, l->what, x->value),
+                    lpo_arena_printf(t->arena, "%+.1f %%%s",
+                                     100 * (x->value / l->levels[level].mean - 1),
+                                     i && i == l->levels[level].from ? ", new level" : ""),
+                    x->label);
         lpo_doc_put_int(r, "id", x->id);
         lpo_doc_put_text(r, "label", x->label);
         lpo_doc_put_text(r, "revision", *x->revision ? x->revision : NULL);

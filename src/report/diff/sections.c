@@ -15,25 +15,19 @@
 
 enum { MOST_SETTINGS = 12, MOST_GROUPS = 10, MOST_DEVICES = 16 };
 
-static void row_change(struct lpo_table *t, double ns)
+static const char *change_words(struct lpo_arena *a, double ns)
 {
     LPO_STR s = { 0 };
 
     lpo_report_diff_add_change(&s, ns);
-    lpo_doc_row_text(t, lpo_str_text(&s));
+    return lpo_arena_strdup(a, lpo_str_text(&s));
 }
 
-static void row_percent(struct lpo_table *t, double a, double b, bool real)
+static const char *percent_words(struct lpo_arena *arena, double a, double b, bool real)
 {
-    if (a > 0)
-        lpo_doc_row_textf(t, "%s%+.1f %%", real ? "" : "~", 100 * (b / a - 1));
-    else
-        lpo_doc_row_text(t, b > 0 ? "new" : "");
-}
-
-static void row_ns(struct lpo_table *t, double ns)
-{
-    lpo_doc_row_ns(t, (int64_t)llround(ns));
+    return a > 0   ? lpo_arena_printf(arena, "%s%+.1f %%", real ? "" : "~", 100 * (b / a - 1))
+           : b > 0 ? "new"
+                   : "";
 }
 
 /* --- verdict -------------------------------------------------------------------------------- */
@@ -81,7 +75,7 @@ static const struct lpo_column cause_columns[] = {
     { "what", "What", LPO_CELL_TEXT, NULL, 0, 60 },
 };
 
-static void row_amount(struct lpo_table *t, double amount, bool bytes, bool sign)
+static const char *amount_words(struct lpo_arena *a, double amount, bool bytes, bool sign)
 {
     LPO_STR s = { 0 };
 
@@ -93,7 +87,7 @@ static void row_amount(struct lpo_table *t, double amount, bool bytes, bool sign
         lpo_units_add_bytes(&s, fabs(amount));
     else
         lpo_units_add_duration(&s, (int64_t)llround(amount));
-    lpo_doc_row_text(t, lpo_str_text(&s));
+    return lpo_arena_strdup(a, lpo_str_text(&s));
 }
 
 static void causes(struct lpo_doc *doc, const struct lpo_diff *d)
@@ -108,16 +102,13 @@ static void causes(struct lpo_doc *doc, const struct lpo_diff *d)
     for (size_t i = 0; i < d->causes.len; i++) {
         const struct lpo_diff_cause *c = &d->causes.at[i];
         bool bytes = c->kind == LPO_DIFF_CAUSE_MEMORY;
-        double by = c->value[LPO_DIFF_B] - c->value[LPO_DIFF_A];
+        double by = c->value[LPO_DIFF_B] - c->value[LPO_DIFF_A], unit = d->wall.unit_ns[LPO_DIFF_A];
 
-        row_amount(t, by, bytes, true);
-        if (d->wall.unit_ns[LPO_DIFF_A] > 0)
-            lpo_doc_row_textf(t, "%+.1f %%", 100 * by / d->wall.unit_ns[LPO_DIFF_A]);
-        else
-            lpo_doc_row_text(t, "");
-        row_amount(t, c->value[LPO_DIFF_A], bytes, false);
-        row_amount(t, c->value[LPO_DIFF_B], bytes, false);
-        lpo_doc_row_text(t, lpo_report_diff_cause(doc->arena, d, c));
+        lpo_doc_row(t, amount_words(t->arena, by, bytes, true),
+                    unit > 0 ? lpo_arena_printf(t->arena, "%+.1f %%", 100 * by / unit) : "",
+                    amount_words(t->arena, c->value[LPO_DIFF_A], bytes, false),
+                    amount_words(t->arena, c->value[LPO_DIFF_B], bytes, false),
+                    lpo_report_diff_cause(doc->arena, d, c));
     }
 }
 
@@ -134,14 +125,10 @@ static const struct lpo_column wall_columns[] = {
 static void wall_row(struct lpo_table *t, const char *name, unsigned indent, int64_t a, int64_t b,
                      int64_t wall)
 {
-    lpo_doc_row_tree(t, name, strlen(name), indent);
-    lpo_doc_row_ns(t, a);
-    lpo_doc_row_ns(t, b);
-    row_change(t, (double)(b - a));
-    if (wall > 0)
-        lpo_doc_row_textf(t, "%+.2f %%", 100 * (double)(b - a) / (double)wall);
-    else
-        lpo_doc_row_unknown(t);
+    double by = (double)(b - a);
+
+    lpo_doc_row(t, lpo_cell_tree(name, indent), a, b, change_words(t->arena, by),
+                wall > 0 ? lpo_arena_printf(t->arena, "%+.2f %%", 100 * by / (double)wall) : NULL);
 }
 
 static void wall(struct lpo_doc *doc, const struct lpo_diff *d)
@@ -197,12 +184,8 @@ static void devices(struct lpo_doc *doc, const struct lpo_diff *d)
                 t = lpo_doc_table(doc, "devices", "By GPU", device_columns, COUNT(device_columns));
             for (size_t p = LPO_DIFF_PART_IDLE; p < LPO_DIFF_PARTS; p++)
                 idle += (double)(b->parts[p] - a->parts[p]);
-            lpo_doc_row_text(t, a->scope);
-            lpo_doc_row_ns(t, a->span_ns);
-            lpo_doc_row_ns(t, b->span_ns);
-            row_change(t, change);
-            row_change(t, change - idle);
-            row_change(t, idle);
+            lpo_doc_row(t, a->scope, a->span_ns, b->span_ns, change_words(t->arena, change),
+                        change_words(t->arena, change - idle), change_words(t->arena, idle));
         }
 }
 
@@ -214,11 +197,6 @@ static const struct lpo_column figure_columns[] = {
     { "n", "Values", LPO_CELL_TEXT, NULL },
 };
 
-static struct lpo_measure known(double v)
-{
-    return isnan(v) ? lpo_measure_unknown() : lpo_measure_measured(v);
-}
-
 static void figures(struct lpo_doc *doc, const struct lpo_diff *d)
 {
     struct lpo_table *t;
@@ -229,16 +207,12 @@ static void figures(struct lpo_doc *doc, const struct lpo_diff *d)
     t = lpo_doc_table(doc, "figures", "", figure_columns, COUNT(figure_columns));
     for (size_t i = 0; i < d->figures.len; i++) {
         const struct lpo_diff_figure_row *f = &d->figures.at[i];
+        double a = f->value[LPO_DIFF_A], b = f->value[LPO_DIFF_B];
+        unsigned long long na = f->verdict.n[LPO_DIFF_A], nb = f->verdict.n[LPO_DIFF_B];
 
-        lpo_doc_row_text(t, f->key);
-        lpo_doc_row_measure(t, known(f->value[LPO_DIFF_A]));
-        lpo_doc_row_measure(t, known(f->value[LPO_DIFF_B]));
-        if (f->verdict.n[LPO_DIFF_A] && f->verdict.n[LPO_DIFF_B])
-            row_percent(t, f->value[LPO_DIFF_A], f->value[LPO_DIFF_B], f->verdict.significant);
-        else
-            lpo_doc_row_unknown(t);
-        lpo_doc_row_textf(t, "%llu/%llu", (unsigned long long)f->verdict.n[LPO_DIFF_A],
-                          (unsigned long long)f->verdict.n[LPO_DIFF_B]);
+        lpo_doc_row(t, f->key, a, b,
+                    na && nb ? percent_words(t->arena, a, b, f->verdict.significant) : NULL,
+                    lpo_arena_printf(t->arena, "%llu/%llu", na, nb));
     }
 }
 
@@ -265,11 +239,10 @@ static void measures(struct lpo_doc *doc, const struct lpo_diff *d)
             lpo_doc_section(doc, "measures", "Counters and limits that changed by 5 % or more", 1);
             t = lpo_doc_table(doc, "measures", "", measure_columns, COUNT(measure_columns));
         }
-        lpo_doc_row_text(t, m->path);
-        lpo_doc_row_text(t, m->side[LPO_DIFF_A]->name);
-        lpo_doc_row_textf(t, "%.4g %s", a, m->side[LPO_DIFF_A]->unit);
-        lpo_doc_row_textf(t, "%.4g %s", b, m->side[LPO_DIFF_B]->unit);
-        row_percent(t, a, b, true);
+        lpo_doc_row(t, m->path, m->side[LPO_DIFF_A]->name,
+                    lpo_arena_printf(t->arena, "%.4g %s", a, m->side[LPO_DIFF_A]->unit),
+                    lpo_arena_printf(t->arena, "%.4g %s", b, m->side[LPO_DIFF_B]->unit),
+                    percent_words(t->arena, a, b, true));
     }
 }
 
@@ -342,29 +315,26 @@ static const char *basis_words(struct lpo_arena *a, const struct lpo_diff_row *r
                             (unsigned long long)v->n[LPO_DIFF_B], lpo_diff_basis_name(v->basis));
 }
 
-static void add_row(struct lpo_table *t, const struct lpo_diff *d, const struct lpo_diff_row *r,
-                    enum lpo_diff_table table, bool full)
+static void add_row(struct lpo_table *t, const struct lpo_diff_row *r, enum lpo_diff_table table,
+                    bool full)
 {
     const struct lpo_diff_item *item = r->item[r->item[LPO_DIFF_B] ? LPO_DIFF_B : LPO_DIFF_A];
     const struct lpo_diff_amount *a = &r->amount[LPO_DIFF_A], *b = &r->amount[LPO_DIFF_B];
 
-    (void)d;
-    row_ns(t, a->step_ns);
-    row_ns(t, b->step_ns);
-    row_change(t, r->delta_step_ns);
-    row_percent(t, a->step_ns, b->step_ns, r->verdict.significant);
-    if (r->verdict.n[LPO_DIFF_A])
-        lpo_doc_row_textf(t, "%+.1f %%", 100 * r->verdict.change);
-    else
-        lpo_doc_row_text(t, "");
-    lpo_doc_row_textf(t, "%llu/%llu", (unsigned long long)a->count, (unsigned long long)b->count);
-    lpo_doc_row_text(t, basis_words(t->arena, r));
-    if (table == LPO_DIFF_KERNELS)
-        lpo_doc_row_path(t, full ? item->name : item->detail, item->name, 0);
-    else if (*item->detail)
-        lpo_doc_row_textf(t, "%s %s", item->name, item->detail);
-    else
-        lpo_doc_row_text(t, item->name);
+    struct lpo_cell name =
+        table == LPO_DIFF_KERNELS ? lpo_cell_path(item->name, full ? item->name : item->detail, 0)
+        : *item->detail
+            ? lpo_cell_text(lpo_arena_printf(t->arena, "%s %s", item->name, item->detail))
+            : lpo_cell_text(item->name);
+
+    lpo_doc_row(t, a->step_ns, b->step_ns, change_words(t->arena, r->delta_step_ns),
+                percent_words(t->arena, a->step_ns, b->step_ns, r->verdict.significant),
+                r->verdict.n[LPO_DIFF_A]
+                    ? lpo_arena_printf(t->arena, "%+.1f %%", 100 * r->verdict.change)
+                    : "",
+                lpo_arena_printf(t->arena, "%llu/%llu", (unsigned long long)a->count,
+                                 (unsigned long long)b->count),
+                basis_words(t->arena, r), name);
 }
 
 static void rows(struct lpo_doc *doc, const struct lpo_diff *d, enum lpo_diff_table table,
@@ -388,7 +358,7 @@ static void rows(struct lpo_doc *doc, const struct lpo_diff *d, enum lpo_diff_ta
     t = lpo_doc_table(doc, ids[table], "", row_columns, COUNT(row_columns));
     for (size_t i = 0; i < d->rows[table].len && (!o->rows || shown < o->rows); i++)
         if (o->all || d->rows[table].at[i].verdict.significant) {
-            add_row(t, d, &d->rows[table].at[i], table, o->full_names);
+            add_row(t, &d->rows[table].at[i], table, o->full_names);
             shown++;
         }
     if (shown < changed)

@@ -14,8 +14,7 @@
  *     struct lpo_table *t;
  *     lpo_doc_section(doc, "top", "Top kernels", 1);
  *     t = lpo_doc_table(doc, "kernels", "By GPU time", columns, 2);
- *     lpo_doc_row_text(t, name);
- *     lpo_doc_row_ns(t, ns);           cells fill a row from the left; a full row starts the next
+ *     lpo_doc_row(t, name, ns);        cells fill a row from the left; a full row starts the next
  *     lpo_doc_note(doc, LPO_NOTE_INFO, "%zu kernels were not shown", n);
  *
  * The document owns copies of everything but `columns`, which must outlive it (static tables do).
@@ -29,6 +28,7 @@
 #include "report/doc/record.h"
 #include "table/table.h"
 #include "util/auto.h"
+#include "util/each.h"
 #include "util/measure.h"
 #include "util/vec.h"
 
@@ -63,23 +63,13 @@ struct lpo_table {
 size_t lpo_doc_table_rows(const struct lpo_table *t);
 const struct lpo_doc_cell *lpo_doc_table_cell(const struct lpo_table *t, size_t row, size_t column);
 
-/* The next cell of the table; its column must be of that type (checked). */
-void lpo_doc_row_text(struct lpo_table *t, const char *text); /* NULL: unknown */
-void lpo_doc_row_textn(struct lpo_table *t, const char *text, size_t len);
-void lpo_doc_row_tree(struct lpo_table *t, const char *text, size_t len, unsigned indent);
-/* `name` indented for people, `path` for machines. */
-void lpo_doc_row_path(struct lpo_table *t, const char *name, const char *path, unsigned indent);
-void lpo_doc_row_textf(struct lpo_table *t, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-void lpo_doc_row_count(struct lpo_table *t, uint64_t n);
-void lpo_doc_row_ns(struct lpo_table *t, int64_t ns);
-void lpo_doc_row_bytes(struct lpo_table *t, double bytes);
-void lpo_doc_row_percent(struct lpo_table *t, double percent);
-/* part of whole; unknown when the whole is 0 */
-void lpo_doc_row_share(struct lpo_table *t, double part, double whole);
-void lpo_doc_row_measure(struct lpo_table *t, struct lpo_measure m); /* COUNT and NS columns too */
-void lpo_doc_row_flag(struct lpo_table *t, bool yes);
-void lpo_doc_row_unknown(struct lpo_table *t); /* any column */
+/* The next cells of the table, values by their type (LPO_CELL in table/table.h); one of the wrong
+ * type for its column is a mistake of the builder (checked). */
+#define lpo_doc_row(t, ...)                                                                        \
+    lpo_doc_row_cells(t, (const struct lpo_cell[]){ LPO_EACH(LPO_CELL, __VA_ARGS__) },             \
+                      sizeof((const struct lpo_cell[]){ LPO_EACH(LPO_CELL, __VA_ARGS__) }) /       \
+                          sizeof(struct lpo_cell))
+void lpo_doc_row_cells(struct lpo_table *t, const struct lpo_cell *cells, size_t count);
 
 enum lpo_note_level { LPO_NOTE_INFO, LPO_NOTE_WARNING };
 

@@ -88,23 +88,6 @@ static bool is_wanted(const struct chosen *c, const struct lpo_cell *cell)
     return !c->only_if || (cell->how && (c->only_if == '?' || cell->real > 0));
 }
 
-static struct lpo_doc_cell shown_cell(struct lpo_arena *a, const struct lpo_column *column,
-                                      const struct lpo_cell *cell)
-{
-    struct lpo_doc_cell c = { .whole = cell->whole, .real = cell->real, .how = cell->how };
-
-    if (cell->how && column->type == LPO_CELL_TEXT) {
-        const char *text = cell->shown ? cell->shown : cell->text;
-
-        c.len = cell->shown ? strlen(text) : cell->len;
-        c.text = lpo_arena_strndup(a, text, c.len);
-        c.indent = cell->indent;
-        if (cell->shown)
-            c.full = lpo_arena_strndup(a, cell->text, cell->len);
-    }
-    return c;
-}
-
 /* Leaves out the columns that no row has a value for, where that was asked for. */
 static void leave_out(struct choice *c, const struct lpo_rows *rows, size_t count)
 {
@@ -150,7 +133,7 @@ struct lpo_table *lpo_doc_table_of(struct lpo_doc *doc, const char *id, const ch
         for (size_t i = 0; i < c.len; i++) {
             struct lpo_cell cell = lpo_table_cell(&rows, c.at[i].column, row);
 
-            lpo_vec_push(&t->cells, shown_cell(doc->arena, &own[i], &cell));
+            lpo_doc_row_cells(t, &cell, 1);
         }
     if (rows.count > count)
         t->total_rows = rows.count;

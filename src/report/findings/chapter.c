@@ -163,13 +163,7 @@ static void add_bar(struct lpo_table *t, const struct lpo_ladder_words *w, const
 
     for (int i = 0; i < n; i++)
         lpo_str_add(&bar, "█");
-    lpo_doc_row_text(t, label);
-    if (saving_ns)
-        lpo_doc_row_ns(t, saving_ns);
-    else
-        lpo_doc_row_unknown(t);
-    lpo_doc_row_ns(t, ns);
-    lpo_doc_row_text(t, lpo_str_text(&bar));
+    lpo_doc_row(t, label, lpo_cell_whole_if(saving_ns, saving_ns), ns, lpo_str_text(&bar));
 }
 
 void lpo_report_add_ladder(struct lpo_doc *doc, const struct lpo_ladder_words *w)

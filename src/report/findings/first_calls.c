@@ -30,11 +30,10 @@ void lpo_report_add_first_calls(struct lpo_doc *doc, const struct lpo_source *s)
     for (size_t i = 0; i < f->first_calls.len && i < ROWS; i++) {
         const struct lpo_first_call *c = &f->first_calls.at[i];
 
-        lpo_doc_row_ns(t, c->end_ns - c->start_ns);
-        lpo_doc_row_ns(t, c->later_ns);
-        lpo_doc_row_count(t, c->later);
-        lpo_doc_row_ns(t, c->end_ns - c->start_ns - c->later_ns);
-        lpo_doc_row_textn(t, lpo_trace_text(trace, c->name), lpo_trace_text_len(trace, c->name));
+        lpo_doc_row(
+            t, c->end_ns - c->start_ns, c->later_ns, c->later,
+            c->end_ns - c->start_ns - c->later_ns,
+            lpo_cell_textn(lpo_trace_text(trace, c->name), lpo_trace_text_len(trace, c->name)));
     }
     if (f->first_calls.len > ROWS)
         t->total_rows = f->first_calls.len;

@@ -85,15 +85,15 @@ static const struct lpo_column columns[] = {
 };
 
 /* The roof over a kernel: the lower of the compute peak and what its bytes allow. */
-static struct lpo_measure share_of_roof(const struct lpo_limits *l, const struct kernel *k)
+static struct lpo_cell share_of_roof(const struct lpo_limits *l, const struct kernel *k)
 {
     double flops = k->counters.flops.value, bytes = k->counters.dram_bytes.value, least;
 
     if (!lpo_measure_known(k->counters.flops) || !lpo_measure_known(k->counters.dram_bytes) ||
         k->ns <= 0 || l->peak <= 0 || l->bandwidth <= 0)
-        return lpo_measure_unknown();
+        return lpo_cell_unknown();
     least = fmax(flops / l->peak, bytes / l->bandwidth);
-    return lpo_measure_estimated(100 * least * 1e9 / (double)k->ns);
+    return lpo_cell_percent(lpo_measure_estimated(100 * least * 1e9 / (double)k->ns));
 }
 
 static void add_row(struct lpo_table *t, const struct lpo_limits *l,
@@ -104,19 +104,15 @@ static void add_row(struct lpo_table *t, const struct lpo_limits *l,
         lpo_measure_known(c->flops) && lpo_measure_known(c->dram_bytes) && c->dram_bytes.value > 0;
 
     lpo_report_row_kernel(t, cells, k->name);
-    lpo_doc_row_count(t, k->launches);
-    lpo_doc_row_measure(t, k->shares ? lpo_measure_estimated((double)k->ns)
-                                     : lpo_measure_measured((double)k->ns));
-    lpo_doc_row_measure(t, c->flops);
-    lpo_doc_row_measure(t, c->dram_bytes);
-    lpo_doc_row_measure(t, both ? lpo_measure_estimated(c->flops.value / c->dram_bytes.value)
-                                : lpo_measure_unknown());
-    lpo_doc_row_measure(t, lpo_measure_known(c->flops) && k->ns > 0
-                               ? lpo_measure_estimated(c->flops.value / ((double)k->ns / 1e9))
-                               : lpo_measure_unknown());
-    lpo_doc_row_measure(t, share_of_roof(l, k));
-    lpo_doc_row_measure(t, c->sm_percent);
-    lpo_doc_row_measure(t, c->dram_percent);
+    lpo_doc_row(
+        t, k->launches,
+        k->shares ? lpo_measure_estimated((double)k->ns) : lpo_measure_measured((double)k->ns),
+        c->flops, c->dram_bytes,
+        both ? lpo_measure_estimated(c->flops.value / c->dram_bytes.value) : lpo_measure_unknown(),
+        lpo_measure_known(c->flops) && k->ns > 0
+            ? lpo_measure_estimated(c->flops.value / ((double)k->ns / 1e9))
+            : lpo_measure_unknown(),
+        share_of_roof(l, k), lpo_cell_percent(c->sm_percent), lpo_cell_percent(c->dram_percent));
 }
 
 void lpo_report_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_limits *l,

@@ -133,16 +133,13 @@ static void add_phases(struct lpo_doc *doc, const struct lpo_model_needs *n)
         if (!p->present)
             continue;
         phase_label(p, k, label, sizeof label);
-        lpo_doc_row_text(t, label);
-        lpo_doc_row_measure(t, lpo_measure_computed((double)s->flops));
-        lpo_doc_row_bytes(t, bytes);
-        lpo_doc_row_measure(t, bytes > 0 ? lpo_measure_computed((double)s->flops / bytes)
-                                         : lpo_measure_unknown());
-        lpo_doc_row_measure(t, ns_of(least));
-        lpo_doc_row_text(t, lpo_static_bound(s, p->comm_seconds));
-        lpo_doc_row_measure(t, least > 0 ? lpo_measure_estimated((double)p->phase.batch *
-                                                                 (double)p->phase.tokens / least)
-                                         : lpo_measure_unknown());
+        lpo_doc_row(
+            t, label, lpo_measure_computed((double)s->flops), bytes,
+            bytes > 0 ? lpo_measure_computed((double)s->flops / bytes) : lpo_measure_unknown(),
+            ns_of(least), lpo_static_bound(s, p->comm_seconds),
+            least > 0
+                ? lpo_measure_estimated((double)p->phase.batch * (double)p->phase.tokens / least)
+                : lpo_measure_unknown());
     }
 }
 
@@ -165,11 +162,11 @@ static void add_kinds(struct lpo_doc *doc, const struct lpo_model_needs *n)
             any |= n->phase[p].rank.by_kind[k];
         if (!any)
             continue;
-        lpo_doc_row_text(t, lpo_model_op_kind_name((enum lpo_op_kind)k));
+        lpo_doc_row(t, lpo_model_op_kind_name((enum lpo_op_kind)k));
         for (int p = 0; p < LPO_PHASES; p++)
-            lpo_doc_row_measure(t, n->phase[p].present
-                                       ? lpo_measure_computed((double)n->phase[p].rank.by_kind[k])
-                                       : lpo_measure_unknown());
+            lpo_doc_row(t, n->phase[p].present
+                               ? lpo_measure_computed((double)n->phase[p].rank.by_kind[k])
+                               : lpo_measure_unknown());
     }
 }
 
@@ -193,8 +190,7 @@ static void add_memory(struct lpo_doc *doc, const struct lpo_model_needs *n)
         memory_columns, 2);
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        lpo_doc_row_text(t, rows[i].what);
-        lpo_doc_row_bytes(t, rows[i].bytes);
+        lpo_doc_row(t, rows[i].what, rows[i].bytes);
     }
     if (n->options.hardware && n->options.hardware->memory > 0) {
         lpo_doc_fact_text(doc, "fits", "Fits", m->fits ? "yes" : "no");
@@ -227,17 +223,17 @@ static void module_row(struct lpo_table *t, const struct lpo_model_needs *n,
 {
     const char *part = n->model->parts[m->at.part], *block = lpo_model_block_name(m->at.block);
 
-    if (layers > 1)
-        lpo_doc_row_textf(t, "%s/layer%d…%d/%s (%d)", part, m->at.layer, last, block, layers);
-    else
-        lpo_doc_row_text(t, m->name);
-    lpo_doc_row_count(t, m->params * (uint64_t)layers);
+    lpo_doc_row(t,
+                layers > 1 ? lpo_arena_printf(t->arena, "%s/layer%d…%d/%s (%d)", part, m->at.layer,
+                                              last, block, layers)
+                           : m->name,
+                m->params * (uint64_t)layers);
     for (int k = 0; k < LPO_PHASES; k++) {
         const struct lpo_sums *s = &m->rank[k];
 
-        lpo_doc_row_measure(t, s->flops ? lpo_measure_computed((double)s->flops * layers)
-                                        : lpo_measure_unknown());
-        lpo_doc_row_measure(t, ns_of(s->seconds * layers));
+        lpo_doc_row(
+            t, s->flops ? lpo_measure_computed((double)s->flops * layers) : lpo_measure_unknown(),
+            ns_of(s->seconds * layers));
     }
 }
 
@@ -328,17 +324,13 @@ static void add_sweep(struct lpo_doc *doc, const struct lpo_static_report *r)
     for (size_t i = 0; i < r->sweeps; i++) {
         const struct lpo_sweep_row *s = &r->sweep[i];
 
-        lpo_doc_row_count(t, s->seq);
-        lpo_doc_row_count(t, s->context);
-        lpo_doc_row_count(t, s->batch);
-        lpo_doc_row_count(t, s->tp);
-        lpo_doc_row_measure(t, known((double)s->rank_flops[LPO_PREFILL]));
-        lpo_doc_row_measure(t, ns_of(s->prefill_s));
-        lpo_doc_row_measure(t, known((double)s->rank_flops[LPO_DECODE]));
-        lpo_doc_row_measure(t, ns_of(s->decode_s));
-        lpo_doc_row_measure(t, known((double)s->rank_flops[LPO_IMAGE]));
-        lpo_doc_row_bytes(t, s->peak_bytes);
-        lpo_doc_row_text(t, s->fits < 0 ? NULL : s->fits ? "yes" : "no");
+        lpo_doc_row(t, s->seq, s->context, s->batch, s->tp,
+                    known((double)s->rank_flops[LPO_PREFILL]), ns_of(s->prefill_s),
+                    known((double)s->rank_flops[LPO_DECODE]), ns_of(s->decode_s),
+                    known((double)s->rank_flops[LPO_IMAGE]), s->peak_bytes,
+                    s->fits < 0 ? NULL
+                    : s->fits   ? "yes"
+                                : "no");
     }
 }
 

@@ -31,19 +31,17 @@ static void add_parts(struct lpo_doc *doc, const struct lpo_serving *s)
     for (int p = 0; p < LPO_SERVING_PARTS; p++) {
         if (!(s->prefill.part[p].us > 0 || s->decode.part[p].us > 0))
             continue;
-        lpo_doc_row_text(t, lpo_reference_serving_part((enum lpo_serving_part)p));
+        lpo_doc_row(t, lpo_reference_serving_part((enum lpo_serving_part)p));
         for (int k = 0; k < 2; k++) {
             const struct lpo_serving_time *one = &phases[k]->part[p];
 
-            lpo_doc_row_measure(t, ns_of(one->us));
-            lpo_doc_row_text(t, one->us > 0 ? lpo_reference_serving_bound(one->bound) : NULL);
+            lpo_doc_row(t, ns_of(one->us),
+                        one->us > 0 ? lpo_reference_serving_bound(one->bound) : NULL);
         }
     }
-    lpo_doc_row_text(t, "all");
-    for (int k = 0; k < 2; k++) {
-        lpo_doc_row_measure(t, ns_of(phases[k]->us));
-        lpo_doc_row_text(t, NULL);
-    }
+    lpo_doc_row(t, "all");
+    for (int k = 0; k < 2; k++)
+        lpo_doc_row(t, ns_of(phases[k]->us), lpo_cell_unknown());
 }
 
 /* The last name of "decode/decoder/layer3/attn". */
@@ -165,15 +163,11 @@ static void each_measured(const struct lpo_static_serving *s,
 static void add_row(void *to, enum lpo_phase_kind k, int group, double expected,
                     const struct measured *m)
 {
-    lpo_doc_row_text(to, lpo_model_phase_name(k));
-    lpo_doc_row_text(to, groups[group].title);
-    lpo_doc_row_measure(to, ns_of(expected / 1000));
-    lpo_doc_row_measure(to,
-                        m->busy_ns > 0 ? lpo_measure_measured(m->busy_ns) : lpo_measure_unknown());
-    lpo_doc_row_measure(to, lpo_measure_measured(m->elapsed_ns));
-    lpo_doc_row_measure(to, expected > 0 && m->busy_ns > 0
-                                ? lpo_measure_computed(m->busy_ns / expected)
-                                : lpo_measure_unknown());
+    lpo_doc_row(to, lpo_model_phase_name(k), groups[group].title, ns_of(expected / 1000),
+                m->busy_ns > 0 ? lpo_measure_measured(m->busy_ns) : lpo_measure_unknown(),
+                lpo_measure_measured(m->elapsed_ns),
+                expected > 0 && m->busy_ns > 0 ? lpo_measure_computed(m->busy_ns / expected)
+                                               : lpo_measure_unknown());
 }
 
 static void put_row(void *to, enum lpo_phase_kind k, int group, double expected,
@@ -220,16 +214,14 @@ static void add_curve(struct lpo_doc *doc, const struct lpo_static_report *r)
         const struct lpo_sweep_row *s = &r->sweep[i];
         double gpu = s->tokens_per_second / (double)s->tp, user = 1000 / s->tpot_ms;
 
-        lpo_doc_row_count(t, s->batch);
-        lpo_doc_row_count(t, s->tp);
-        lpo_doc_row_count(t, s->seq);
-        lpo_doc_row_count(t, s->osl);
-        lpo_doc_row_measure(t, ns_of(s->ttft_ms * 1000));
-        lpo_doc_row_measure(t, ns_of(s->tpot_ms * 1000));
-        lpo_doc_row_measure(t, user > 0 ? lpo_measure_estimated(user) : lpo_measure_unknown());
-        lpo_doc_row_measure(t, gpu > 0 ? lpo_measure_estimated(gpu) : lpo_measure_unknown());
-        lpo_doc_row_share(t, gpu > 0 ? gpu : 0, gpu > 0 ? most : 0);
-        lpo_doc_row_text(t, s->fits < 0 ? NULL : s->fits ? "yes" : "no");
+        lpo_doc_row(t, s->batch, s->tp, s->seq, s->osl, ns_of(s->ttft_ms * 1000),
+                    ns_of(s->tpot_ms * 1000),
+                    user > 0 ? lpo_measure_estimated(user) : lpo_measure_unknown(),
+                    gpu > 0 ? lpo_measure_estimated(gpu) : lpo_measure_unknown(),
+                    lpo_cell_share(gpu > 0 ? gpu : 0, gpu > 0 ? most : 0),
+                    s->fits < 0 ? NULL
+                    : s->fits   ? "yes"
+                                : "no");
         if (gpu > 0)
             lpo_doc_figure_point(f, "", "", user, gpu);
     }

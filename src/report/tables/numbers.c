@@ -91,12 +91,11 @@ static size_t add_region(struct lpo_table *t, const struct lpo_analysis *a, cons
         lpo_str_add(&path, "(outside)");
     else
         lpo_region_add_path(a->tree, node, &path);
-    lpo_doc_row_text(t, lpo_str_text(&path));
-    lpo_doc_row_count(t, given);
+    lpo_doc_row(t, lpo_str_text(&path), given);
     for (size_t k = 0; k < n->len; k++) {
-        lpo_doc_row_measure(t, of[k] ? lpo_measure_computed(of[k]->sum) : lpo_measure_unknown());
-        lpo_doc_row_measure(t, of[k] ? lpo_measure_computed(of[k]->sum / (double)of[k]->count)
-                                     : lpo_measure_unknown());
+        lpo_doc_row(t, of[k] ? lpo_measure_computed(of[k]->sum) : lpo_measure_unknown(),
+                    of[k] ? lpo_measure_computed(of[k]->sum / (double)of[k]->count)
+                          : lpo_measure_unknown());
     }
     return i;
 }

@@ -85,21 +85,6 @@ static struct lpo_cell member_cell(const line_row *l, int64_t ns)
     return lpo_cell_whole_if(l->host ? l->r->visits_known : lpo_region_sum_known(&l->r->all), ns);
 }
 
-static struct lpo_cell line_cell(const line_row *l)
-{
-    struct lpo_cell c = lpo_cell_text(l->f->path);
-
-    c.shown = l->name;
-    c.indent = l->indent;
-    return c;
-}
-
-static struct lpo_cell percent_cell(struct lpo_measure m)
-{
-    m.value /= 100;
-    return lpo_cell_measure(m);
-}
-
 static struct lpo_cell sampled_cell(const line_row *l, enum lpo_counters_meaning meaning)
 {
     return lpo_cell_measure(lpo_counters_sums_get(&l->counters->all, meaning));
@@ -108,7 +93,7 @@ static struct lpo_cell sampled_cell(const line_row *l, enum lpo_counters_meaning
 static struct lpo_cell active_cell(const struct lpo_sampled_sums *s,
                                    enum lpo_counters_meaning meaning)
 {
-    return percent_cell(lpo_counters_sums_get(s, meaning));
+    return lpo_cell_percent(lpo_counters_sums_get(s, meaning));
 }
 
 static struct lpo_cell per_call_cell(const line_row *l)
@@ -129,7 +114,8 @@ static struct lpo_cell border_cell(const line_row *l)
 }
 
 #define LINE(X)                                                                                    \
-    X(line, region, "Region", TEXT, KEY, "path of the region", line_cell(r))                       \
+    X(line, region, "Region", TEXT, KEY, "path of the region",                                     \
+      lpo_cell_path(r->f->path, r->name, r->indent))                                               \
     X(line, visits, "Calls", COUNT, ADDS, "times it was entered",                                  \
       host_cell(r, (int64_t)r->r->visits))                                                         \
     X(line, launches, "Launches", COUNT, ADDS, "kernels in it", r->r->all.launches)                \
@@ -226,8 +212,8 @@ static struct lpo_cell border_cell(const line_row *l)
       lpo_cell_share(r->spread->border_ns, r->spread->gpu_ns))                                     \
     FIGURE(X, call_dram, "DRAM, ", BYTES, LPO_CALL_DRAM_BYTES, lpo_cell_measure)                   \
     FIGURE(X, call_rate, "Rate, ", MEASURE("B/s"), LPO_CALL_DRAM_RATE, lpo_cell_measure)           \
-    FIGURE(X, call_tensor, "Tensor cores, ", PERCENT, LPO_CALL_TENSOR_ACTIVE, percent_cell)        \
-    FIGURE(X, call_sm, "SMs, ", PERCENT, LPO_CALL_SM_ACTIVE, percent_cell)
+    FIGURE(X, call_tensor, "Tensor cores, ", PERCENT, LPO_CALL_TENSOR_ACTIVE, lpo_cell_percent)    \
+    FIGURE(X, call_sm, "SMs, ", PERCENT, LPO_CALL_SM_ACTIVE, lpo_cell_percent)
 
 LPO_TABLE_ROWS(line)
 LINE(LPO_TABLE_GETTER)
@@ -621,17 +607,8 @@ typedef struct {
     double here, there;
 } part_row;
 
-static struct lpo_cell part_cell(const char *path, const char *name, unsigned indent)
-{
-    struct lpo_cell c = lpo_cell_text(path);
-
-    c.shown = name;
-    c.indent = indent;
-    return c;
-}
-
 #define PART(X)                                                                                    \
-    X(part, part, "Kernels", TEXT, KEY, "which", part_cell(r->path, r->name, r->indent))           \
+    X(part, part, "Kernels", TEXT, KEY, "which", lpo_cell_path(r->path, r->name, r->indent))       \
     X(part, launches, "Launches", COUNT, ADDS, "of kernels", r->sum->launches)                     \
     X(part, gpu_ns, "GPU time", NS, ADDS, "of these",                                              \
       lpo_tables_some(r->sum, r->sum->ns, r->some))                                                \
@@ -643,7 +620,7 @@ static struct lpo_cell part_cell(const char *path, const char *name, unsigned in
       lpo_tables_some(r->again, r->again->ns, true))                                               \
     X(part, region, "Differs most in", TEXT, FACT,                                                 \
       "the outermost region whose share differs most",                                             \
-      r->most ? part_cell(r->most->path, r->most->name, 0) : lpo_cell_text(""))                    \
+      r->most ? lpo_cell_path(r->most->path, r->most->name, 0) : lpo_cell_text(""))                \
     X(part, region_share, "Its share here", PERCENT, FACT, "of this scope",                        \
       r->most ? lpo_cell_real(r->here) : lpo_cell_unknown())                                       \
     X(part, region_share_of_all, "Its share in all", PERCENT, FACT, "of everything",               \
