@@ -70,18 +70,15 @@ static void put_row(struct lpo_record *to, const struct lpo_report_folder_row *r
 {
     struct lpo_record *files;
 
-    lpo_doc_put_text(to, "name", r->name);
+    lpo_doc_put(to, LPO_KV("name", r->name));
     files = lpo_doc_put_list(to, "files");
     for (size_t i = 0; i < r->nfiles && i < MOST_RECORDS; i++)
-        lpo_doc_put_text(files, NULL, r->files[i]);
-    lpo_doc_put_text(to, "report", r->report);
-    lpo_doc_put_text(to, "problem", r->problem);
-    lpo_doc_put_text(to, "what", r->what);
-    lpo_doc_put_text(to, "gpus", r->gpus);
-    lpo_doc_put_int_if(to, "window_ns", r->window_ns != 0, r->window_ns);
-    lpo_doc_put_text(to, "finding", r->id);
-    lpo_doc_put_text(to, "verdict", r->verdict);
-    lpo_doc_put_int_if(to, "saving_ns", r->saving_ns != 0, r->saving_ns);
+        lpo_doc_put(files, LPO_V(r->files[i]));
+    lpo_doc_put(to, LPO_KV("report", r->report), LPO_KV("problem", r->problem),
+                LPO_KV("what", r->what), LPO_KV("gpus", r->gpus),
+                LPO_KV("window_ns", lpo_doc_int_if(r->window_ns != 0, r->window_ns)),
+                LPO_KV("finding", r->id), LPO_KV("verdict", r->verdict),
+                LPO_KV("saving_ns", lpo_doc_int_if(r->saving_ns != 0, r->saving_ns)));
 }
 
 struct lpo_doc *lpo_report_folder_doc(const struct lpo_report_folder_row *rows, size_t count,
@@ -109,6 +106,6 @@ struct lpo_doc *lpo_report_folder_doc(const struct lpo_report_folder_row *rows, 
     lpo_report_add_left(doc, left, nleft);
     list = lpo_doc_put_list(doc->data, "not_read");
     for (size_t i = 0; i < nleft && i < MOST_RECORDS; i++)
-        lpo_doc_put_text(list, NULL, left[i]);
+        lpo_doc_put(list, LPO_V(left[i]));
     return doc;
 }

@@ -485,8 +485,7 @@ static void put_folders(struct lpo_record *data, const struct lpo_report_ncu *n)
         if (!has_page(&n->all->rows.at[i]))
             continue;
         r = lpo_doc_put_record(folders, NULL);
-        lpo_doc_put_text(r, "path", path_of(n, i));
-        lpo_doc_put_text(r, "folder", folder_of(n, i));
+        lpo_doc_put(r, LPO_KV("path", path_of(n, i)), LPO_KV("folder", folder_of(n, i)));
     }
 }
 

@@ -128,18 +128,15 @@ void lpo_report_put_ncu_rules(struct lpo_record *to, const struct lpo_rundir *d)
     list = lpo_doc_put_list(to, "ncu_rules");
     for (size_t i = 0; i < rules->rows.len && i < MOST_RECORDS; i++) {
         const struct lpo_counters_rule *r = &rules->rows.at[i];
-        struct lpo_record *row = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_text(row, "kernel", lpo_trace_text(s->trace, r->kernel));
-        lpo_doc_put_text(row, "section", name_of(s->trace, r->section));
-        lpo_doc_put_text(row, "rule", name_of(s->trace, r->rule));
-        lpo_doc_put_text(row, "title", name_of(s->trace, r->title));
-        lpo_doc_put_text(row, "kind", lpo_counters_rule_kind(r->kind));
-        lpo_doc_put_text(row, "text", lpo_trace_text(s->trace, r->text));
-        lpo_doc_put_uint(row, "launches", r->launches);
-        lpo_doc_put_int(row, "gpu_ns", r->gpu_ns);
-        lpo_doc_put_text(row, "speedup", lpo_counters_rule_speedup(r->speedup));
-        lpo_doc_put_real(row, "speedup_percent", r->percent);
-        lpo_doc_put_real(row, "saving_ns", r->saving_ns);
+        lpo_doc_put(
+            lpo_doc_put_record(list, NULL), LPO_KV("kernel", lpo_trace_text(s->trace, r->kernel)),
+            LPO_KV("section", name_of(s->trace, r->section)),
+            LPO_KV("rule", name_of(s->trace, r->rule)),
+            LPO_KV("title", name_of(s->trace, r->title)),
+            LPO_KV("kind", lpo_counters_rule_kind(r->kind)),
+            LPO_KV("text", lpo_trace_text(s->trace, r->text)), LPO_KV("launches", r->launches),
+            LPO_KV("gpu_ns", r->gpu_ns), LPO_KV("speedup", lpo_counters_rule_speedup(r->speedup)),
+            LPO_KV("speedup_percent", r->percent), LPO_KV("saving_ns", r->saving_ns));
     }
 }

@@ -173,38 +173,30 @@ static void put_rules(const struct lpo_rows *rows, size_t launch, struct lpo_rec
     struct lpo_record *rules;
 
     rules = lpo_doc_put_list(r, "rules");
-    for (size_t i = 0; i < p->nrules; i++) {
-        struct lpo_record *one = lpo_doc_put_record(rules, NULL);
-
-        lpo_doc_put_text(one, "section", p->rules[i].section);
-        lpo_doc_put_text(one, "rule", p->rules[i].rule);
-        lpo_doc_put_text(one, "title", p->rules[i].title);
-        lpo_doc_put_text(one, "kind", lpo_counters_rule_kind(p->rules[i].kind));
-        lpo_doc_put_text(one, "text", p->rules[i].text);
-        lpo_doc_put_text(one, "speedup", lpo_counters_rule_speedup(p->rules[i].speedup));
-        lpo_doc_put_measure(one, "speedup_percent", p->rules[i].percent);
-    }
+    for (size_t i = 0; i < p->nrules; i++)
+        lpo_doc_put(lpo_doc_put_record(rules, NULL), LPO_KV("section", p->rules[i].section),
+                    LPO_KV("rule", p->rules[i].rule), LPO_KV("title", p->rules[i].title),
+                    LPO_KV("kind", lpo_counters_rule_kind(p->rules[i].kind)),
+                    LPO_KV("text", p->rules[i].text),
+                    LPO_KV("speedup", lpo_counters_rule_speedup(p->rules[i].speedup)),
+                    LPO_KV("speedup_percent", p->rules[i].percent));
 }
 
 static void put_summary(struct lpo_record *data, const struct lpo_kernel_summary *s)
 {
     struct lpo_record *kernels;
 
-    lpo_doc_put_text(data, "folder", s->folder);
-    lpo_doc_put_text(data, "program", s->program);
-    lpo_doc_put_text(data, "ncu", s->ncu);
-    lpo_doc_put_text(data, "gpu", s->gpu);
+    lpo_doc_put(data, LPO_KV("folder", s->folder), LPO_KV("program", s->program),
+                LPO_KV("ncu", s->ncu), LPO_KV("gpu", s->gpu));
     kernels = lpo_doc_put_list(data, "kernels");
     for (size_t i = 0; i < s->len; i++) {
         const struct lpo_kernel_outcome *o = &s->at[i];
         struct lpo_record *r = lpo_doc_put_record(kernels, NULL);
         struct lpo_rows launches;
 
-        lpo_doc_put_text(r, "name", o->name);
-        lpo_doc_put_text(r, "regex", o->regex);
-        lpo_doc_put_text(r, "folder", o->folder);
-        lpo_doc_put_text(r, "state", lpo_report_kernel_state_name(o->state));
-        lpo_doc_put_text(r, "message", o->message);
+        lpo_doc_put(
+            r, LPO_KV("name", o->name), LPO_KV("regex", o->regex), LPO_KV("folder", o->folder),
+            LPO_KV("state", lpo_report_kernel_state_name(o->state)), LPO_KV("message", o->message));
         launches = launch_rows(data->arena, s->at, i, 1);
         lpo_doc_put_rows_and(r, "launches", &launches,
                              "kernel class grid block duration_ns compute_percent memory_percent "

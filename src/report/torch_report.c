@@ -108,7 +108,7 @@ static void add_sections(struct lpo_doc *doc, const struct torch *t)
 
 static void put_gpu(struct lpo_record *r, const struct torch *t, const char *key, int64_t v)
 {
-    lpo_doc_put_int_if(r, key, has_gpu(t), v);
+    lpo_doc_put(r, LPO_KV(key, lpo_doc_int_if(has_gpu(t), v)));
 }
 
 static void put_sum(struct lpo_record *data, const struct torch *t, const char *key,
@@ -128,8 +128,8 @@ static void put_metrics(struct lpo_record *data, const struct torch *t)
         lpo_tables_of(data->arena, t->s->analysis, NULL), LPO_OPERATORS_BY_TOTAL);
 
     for (size_t i = 0; i < t->s->nfiles; i++)
-        lpo_doc_put_text(traces, NULL, t->s->files[i]);
-    lpo_doc_put_uint(data, "calls", t->ops->calls);
+        lpo_doc_put(traces, LPO_V(t->s->files[i]));
+    lpo_doc_put(data, LPO_KV("calls", t->ops->calls));
     put_sum(data, t, "gpu", &t->ops->all);
     put_sum(data, t, "gpu_outside_operators", &t->ops->outside);
     put_sum(data, t, "gpu_without_launch", &t->ops->no_launch);
@@ -139,7 +139,7 @@ static void put_metrics(struct lpo_record *data, const struct torch *t)
                          "type device=gpu allocations frees peak_allocated_bytes=peak_bytes "
                          "peak_reserved_bytes=most_reserved_bytes growth_bytes largest_bytes");
     else
-        lpo_doc_put_null(data, "memory");
+        lpo_doc_put(data, LPO_KV("memory", lpo_doc_null()));
     lpo_doc_put_rows_and(data, "operators", &operators,
                          "operator=name calls cpu_total_ns=host_ns cpu_self_ns=host_ns_self "
                          "cpu_min_ns=host_ns_min cpu_max_ns=host_ns_max gpu_total_ns=gpu_ns_total "

@@ -21,21 +21,21 @@
 /* null when no duration is known: that is not 0 */
 static void put_ns(struct lpo_record *r, const char *key, const struct lpo_sum *s)
 {
-    lpo_doc_put_int_if(r, key, lpo_region_sum_known(s), s->ns);
+    lpo_doc_put(r, LPO_KV(key, lpo_doc_int_if(lpo_region_sum_known(s), s->ns)));
 }
 
 /* Launches whose time is a share of their CUDA graph's. */
 static void put_estimated(struct lpo_record *r, const struct lpo_sum *s)
 {
     if (s->shares)
-        lpo_doc_put_uint(r, "launches_time_estimated", s->shares);
+        lpo_doc_put(r, LPO_KV("launches_time_estimated", s->shares));
 }
 
 static void put_part(struct lpo_record *to, const char *key, const struct lpo_sum *s)
 {
     struct lpo_record *r = lpo_doc_put_record(to, key);
 
-    lpo_doc_put_uint(r, "launches", s->launches);
+    lpo_doc_put(r, LPO_KV("launches", s->launches));
     put_ns(r, "gpu_ns", s);
     put_estimated(r, s);
 }
@@ -44,15 +44,15 @@ static void put_copies(struct lpo_record *to, const char *key, const struct lpo_
 {
     struct lpo_record *r = lpo_doc_put_record(to, key);
 
-    lpo_doc_put_uint(r, "count", s->launches);
+    lpo_doc_put(r, LPO_KV("count", s->launches));
     put_ns(r, "ns", s);
-    lpo_doc_put_uint(r, "bytes", s->bytes);
+    lpo_doc_put(r, LPO_KV("bytes", s->bytes));
 }
 
 static void put_trace_name(struct lpo_record *r, const char *key, const struct lpo_trace *t,
                            uint32_t name)
 {
-    lpo_doc_put_name(r, key, lpo_trace_text(t, name), lpo_trace_text_len(t, name));
+    lpo_doc_put(r, LPO_KV(key, lpo_doc_name(lpo_trace_text(t, name), lpo_trace_text_len(t, name))));
 }
 
 static void put_metrics(struct lpo_record *to, const char *key, const struct lpo_region_scope *s,
@@ -69,12 +69,12 @@ static void put_metrics(struct lpo_record *to, const char *key, const struct lpo
         if (sum->weight == 0 || (sampled && !m->sampled))
             continue;
         r = lpo_doc_put_record(metrics, lpo_trace_text(t, m->name));
-        lpo_doc_put_real(r, "value", lpo_region_metric_value(m->combine, sum));
+        lpo_doc_put(r, LPO_KV("value", lpo_region_metric_value(m->combine, sum)));
         if (m->unit == LPO_NONE)
-            lpo_doc_put_null(r, "unit");
+            lpo_doc_put(r, LPO_KV("unit", lpo_doc_null()));
         else
             put_trace_name(r, "unit", t, m->unit);
-        lpo_doc_put_text(r, "how", m->sampled ? "sampled" : lpo_trace_combine_name(m->combine));
+        lpo_doc_put(r, LPO_KV("how", m->sampled ? "sampled" : lpo_trace_combine_name(m->combine)));
     }
 }
 
@@ -90,8 +90,7 @@ static void put_kernels_left_out(struct lpo_record *to, uint64_t kernels, const 
 {
     struct lpo_record *r = lpo_doc_put_record(to, "kernels_left_out");
 
-    lpo_doc_put_uint(r, "kernels", kernels);
-    lpo_doc_put_uint(r, "launches", sum->launches);
+    lpo_doc_put(r, LPO_KV("kernels", kernels), LPO_KV("launches", sum->launches));
     put_ns(r, "gpu_ns", sum);
 }
 
@@ -116,12 +115,9 @@ void lpo_report_put_gaps(struct lpo_record *to, const char *key, const struct lp
 {
     struct lpo_record *gaps = lpo_doc_put_record(to, key);
 
-    for (int i = 0; i < LPO_GAP_CAUSES; i++) {
-        struct lpo_record *r = lpo_doc_put_record(gaps, lpo_wall_gap_name(i));
-
-        lpo_doc_put_uint(r, "count", g->by[i].count);
-        lpo_doc_put_int(r, "ns", g->by[i].ns);
-    }
+    for (int i = 0; i < LPO_GAP_CAUSES; i++)
+        lpo_doc_put(lpo_doc_put_record(gaps, lpo_wall_gap_name(i)), LPO_KV("count", g->by[i].count),
+                    LPO_KV("ns", g->by[i].ns));
 }
 
 /* Of the whole trace: which process gave a number is not kept. */
@@ -133,14 +129,13 @@ static void put_numbers(struct lpo_record *to, const struct lpo_analysis *a, uin
 
     for (size_t i = 0; i < count; i++) {
         const struct lpo_numbers_row *n = &rows[i];
-        struct lpo_record *r = lpo_doc_put_record(
-            numbers, n->name == LPO_NONE ? "(payload)" : lpo_trace_text(a->trace, n->name));
 
-        lpo_doc_put_uint(r, "count", n->count);
-        lpo_doc_put_real(r, "sum", n->sum);
-        lpo_doc_put_real(r, "mean", n->sum / (double)n->count);
-        lpo_doc_put_real(r, "min", n->least);
-        lpo_doc_put_real(r, "max", n->most);
+        lpo_doc_put(lpo_doc_put_record(numbers, n->name == LPO_NONE
+                                                    ? "(payload)"
+                                                    : lpo_trace_text(a->trace, n->name)),
+                    LPO_KV("count", n->count), LPO_KV("sum", n->sum),
+                    LPO_KV("mean", n->sum / (double)n->count), LPO_KV("min", n->least),
+                    LPO_KV("max", n->most));
     }
 }
 
@@ -157,20 +152,20 @@ static void put_lists(const struct lpo_rows *rows, size_t i, struct lpo_record *
     /* gaps belong to streams, so only the scope that holds every stream has them */
     if (all && row->node != LPO_NODE_OUTSIDE && lpo_wall_gaps_ns(&a->timeline->nodes[row->node]))
         lpo_report_put_gaps(r, "idle", &a->timeline->nodes[row->node]);
-    if (row->metrics != LPO_NONE && (row->measured || row->estimated)) {
-        lpo_doc_put_uint(r, "kernels_measured", row->measured);
-        lpo_doc_put_uint(r, "kernels_estimated", row->estimated);
-    }
+    if (row->metrics != LPO_NONE && (row->measured || row->estimated))
+        lpo_doc_put(r, LPO_KV("kernels_measured", row->measured),
+                    LPO_KV("kernels_estimated", row->estimated));
     put_metrics(r, "metrics", s, row->metrics, false);
     if (row->metrics_self != LPO_NONE)
         put_metrics(r, "metrics_exclusive", s, row->metrics_self, true);
     if (row->metrics_captured != LPO_NONE)
         put_metrics(r, "metrics_captured_here", s, row->metrics_captured, true);
-    if (a->sampled && all && row->node != LPO_NODE_OUTSIDE && row->metrics != LPO_NONE) {
-        lpo_doc_put_whole(r, "border_ns", lpo_measure_computed(a->sampled->borders[row->node].ns));
-        lpo_doc_put_whole(r, "border_dram_bytes",
-                          lpo_measure_computed(a->sampled->borders[row->node].bytes));
-    }
+    if (a->sampled && all && row->node != LPO_NODE_OUTSIDE && row->metrics != LPO_NONE)
+        lpo_doc_put(r,
+                    LPO_KV("border_ns",
+                           lpo_doc_whole(lpo_measure_computed(a->sampled->borders[row->node].ns))),
+                    LPO_KV("border_dram_bytes", lpo_doc_whole(lpo_measure_computed(
+                                                    a->sampled->borders[row->node].bytes))));
     put_region_kernels(r, a, s, row);
 }
 
@@ -212,9 +207,8 @@ static void put_coverage(struct lpo_record *to, const struct lpo_coverage *c,
         put_part(r, "backward", &c->backward);
     if (c->recomputed.launches)
         put_part(r, "recomputed", &c->recomputed);
-    lpo_doc_put_uint(r, "kernels_without_duration", c->total.unknown);
-    lpo_doc_put_uint(r, "kernels_measured", c->measured);
-    lpo_doc_put_uint(r, "kernels_estimated", c->estimated);
+    lpo_doc_put(r, LPO_KV("kernels_without_duration", c->total.unknown),
+                LPO_KV("kernels_measured", c->measured), LPO_KV("kernels_estimated", c->estimated));
     put_copies(to, "copies", &c->copies);
     put_copies(to, "memsets", &c->sets);
 }
@@ -233,11 +227,11 @@ static struct lpo_record *put_scope_head(struct lpo_record *to, const struct lpo
     LPO_STR name = { 0 };
 
     lpo_region_scope_add_name(a->trace, id, &name);
-    lpo_doc_put_text(r, "scope", lpo_str_text(&name));
+    lpo_doc_put(r, LPO_KV("scope", lpo_str_text(&name)));
     put_ns(r, "gpu_ns", &s->coverage.total);
     if (lpo_region_cells_parted(s->cells))
         put_estimated(r, &s->coverage.total);
-    lpo_doc_put_uint(r, "launches", s->coverage.total.launches);
+    lpo_doc_put(r, LPO_KV("launches", s->coverage.total.launches));
     put_coverage(r, &s->coverage, a->trace);
     return r;
 }
@@ -283,10 +277,8 @@ void lpo_report_put_most_kernels(struct lpo_record *to, const struct lpo_analysi
 
 static void put_note(void *list, bool warning, const char *text)
 {
-    struct lpo_record *r = lpo_doc_put_record(list, NULL);
-
-    lpo_doc_put_text(r, "level", warning ? "warning" : "info");
-    lpo_doc_put_text(r, "text", text);
+    lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("level", warning ? "warning" : "info"),
+                LPO_KV("text", text));
 }
 
 void lpo_report_put_notes(struct lpo_record *to, const struct lpo_analysis *a,
@@ -374,9 +366,8 @@ static void put_left_out(struct lpo_record *to, const struct lpo_region_scope *s
         launches += s->rows.at[i].self.launches;
         ns += s->rows.at[i].self.ns;
     }
-    lpo_doc_put_uint(r, "regions", s->rows.len - count);
-    lpo_doc_put_uint(r, "launches_exclusive", launches);
-    lpo_doc_put_int(r, "gpu_ns_exclusive", ns);
+    lpo_doc_put(r, LPO_KV("regions", s->rows.len - count), LPO_KV("launches_exclusive", launches),
+                LPO_KV("gpu_ns_exclusive", ns));
 }
 
 /* Two scopes with the same rows have the same mark: a scope may be gone when the next is made. */
@@ -483,7 +474,7 @@ void lpo_report_put_scopes_in(struct lpo_record *to, const struct lpo_analysis *
             k++;
         if (k < seen.len) {
             lpo_region_scope_add_name(a->trace, seen.at[k].id, &same);
-            lpo_doc_put_text(r, "same_as", lpo_str_text(&same));
+            lpo_doc_put(r, LPO_KV("same_as", lpo_str_text(&same)));
             continue;
         }
         lpo_vec_push(&seen, this);

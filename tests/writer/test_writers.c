@@ -147,7 +147,7 @@ static void json_parses(void **state)
     const struct lpo_json *v = NULL;
 
     (void)state;
-    lpo_doc_put_uint(lpo_doc_put_list(doc->data, "extra"), NULL, 1);
+    lpo_doc_put(lpo_doc_put_list(doc->data, "extra"), LPO_V(1));
     lpo_writer_find("json")->write(doc, &out);
     assert_int_equal(lpo_json_parse(a, out.at, out.len, &v, NULL), 0);
     assert_string_equal(lpo_json_text(lpo_json_get(v, "schema"), ""), "lpo.report/3");
@@ -169,20 +169,16 @@ static void json_prints_records(void **state)
 
     (void)state;
     lpo_doc_paragraph(doc, "for people, not in this JSON");
-    lpo_doc_put_null(r, "none");
-    lpo_doc_put_flag(r, "yes", true);
-    lpo_doc_put_int(r, "down", -3);
-    lpo_doc_put_uint(r, "most", UINT64_MAX);
-    lpo_doc_put_real(r, "half", 0.5);
-    lpo_doc_put_whole(r, "rounded", lpo_measure_computed(2.6));
-    lpo_doc_put_real(r, "endless", INFINITY);
-    lpo_doc_put_text(r, "text", "a\"b");
+    lpo_doc_put(r, LPO_KV("none", lpo_doc_null()), LPO_KV("yes", lpo_doc_flag(true)),
+                LPO_KV("down", -3), LPO_KV("most", UINT64_MAX), LPO_KV("half", 0.5),
+                LPO_KV("rounded", lpo_doc_whole(lpo_measure_computed(2.6))),
+                LPO_KV("endless", INFINITY), LPO_KV("text", "a\"b"));
     inner = lpo_doc_put_list(r, "list");
-    lpo_doc_put_uint(inner, NULL, 1);
+    lpo_doc_put(inner, LPO_V(1));
     lpo_doc_put_record(inner, NULL);
     inner = lpo_doc_put_record(r, "inner");
-    lpo_doc_put_int_if(inner, "ns", true, 7);
-    lpo_doc_put_int_if(inner, "unknown", false, 7);
+    lpo_doc_put(inner, LPO_KV("ns", lpo_doc_int_if(true, 7)),
+                LPO_KV("unknown", lpo_doc_int_if(false, 7)));
     lpo_writer_find("json")->write(doc, &out);
     assert_string_equal(lpo_str_text(&out), want);
     for (size_t i = 0; lpo_writer_at(i); i++) /* records are for machines */
@@ -195,8 +191,7 @@ static void json_prints_records(void **state)
 
 static void make_square(const void *ctx, size_t i, struct lpo_record *out)
 {
-    lpo_doc_put_uint(out, "n", i);
-    lpo_doc_put_uint(out, ctx, i * i);
+    lpo_doc_put(out, LPO_KV("n", i), LPO_KV(ctx, i * i));
 }
 
 /* More records than are held at a time, and a stream of none. */
@@ -231,8 +226,7 @@ static void json_keeps_data_of_reports_short(void **state)
     LPO_STR out = { 0 };
 
     (void)state;
-    lpo_doc_put_uint(lpo_doc_put_record(list, NULL), "n", 1);
-    lpo_doc_put_uint(lpo_doc_put_record(list, NULL), "n", 2);
+    lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("n", 1), LPO_KV("n", 2));
     lpo_doc_put_record(doc->data, "after");
     lpo_writer_find("json")->write(doc, &out);
     assert_non_null(strstr(out.at, "\n \"rows\": [{\"n\": 1}, {\"n\": 2}],\n \"after\": {}\n}\n"));

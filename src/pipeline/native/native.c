@@ -323,19 +323,18 @@ static void put_row(struct lpo_record *r, const struct lpo_region_scope *s,
     LPO_STR path = { 0 };
 
     lpo_region_row_add_path(s, row, &path);
-    lpo_doc_put_textn(r, "path", lpo_str_text(&path), path.len);
-    lpo_doc_put_text(r, "kind", lpo_region_row_kind(s, row));
+    lpo_doc_put(r, LPO_KV("path", lpo_doc_textn(lpo_str_text(&path), path.len)),
+                LPO_KV("kind", lpo_region_row_kind(s, row)));
     if (row->node != LPO_NODE_OUTSIDE) {
         uint32_t key[2] = { tree->nodes.at[row->node].domain, tree->nodes.at[row->node].name };
         const uint64_t *n = lpo_map_find(threads, (const char *)key, sizeof key);
 
-        lpo_doc_put_text(r, "domain", lpo_trace_text(tree->trace, tree->trace->domains.at[key[0]]));
-        lpo_doc_put_uint(r, "threads", n ? *n : 0);
-        lpo_doc_put_uint(r, "visits", row->visits);
-        lpo_doc_put_int(r, "host_ns", row->host_ns);
+        lpo_doc_put(r,
+                    LPO_KV("domain", lpo_trace_text(tree->trace, tree->trace->domains.at[key[0]])),
+                    LPO_KV("threads", n ? *n : 0), LPO_KV("visits", row->visits),
+                    LPO_KV("host_ns", row->host_ns));
     }
-    lpo_doc_put_uint(r, "launches", row->all.launches);
-    lpo_doc_put_int(r, "gpu_ns", row->all.ns);
+    lpo_doc_put(r, LPO_KV("launches", row->all.launches), LPO_KV("gpu_ns", row->all.ns));
 }
 
 static int write_regions(const struct lpo_analysis *a, const char *path, size_t *regions,

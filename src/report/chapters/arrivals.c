@@ -278,8 +278,8 @@ void lpo_report_put_arrivals(struct lpo_record *to, const struct lpo_analysis *a
     if (!r)
         return;
     all = lpo_doc_put_record(to, "ranks");
-    lpo_doc_put_uint(all, "matched_collectives", r->matched);
-    lpo_doc_put_uint(all, "complete_collectives", r->complete);
+    lpo_doc_put(all, LPO_KV("matched_collectives", r->matched),
+                LPO_KV("complete_collectives", r->complete));
     rows = lpo_tables_open_ranks(lpo_tables_of(to->arena, a, NULL));
     rows.count = rows.count < MOST_RECORDS ? rows.count : MOST_RECORDS;
     lpo_doc_put_rows(all, "rows", &rows,
@@ -293,12 +293,12 @@ void lpo_report_put_arrivals(struct lpo_record *to, const struct lpo_analysis *a
     if (r->latest == r->rows.len)
         return;
     late = lpo_doc_put_record(all, "latest");
-    lpo_doc_put_int(late, "rank", r->rows.at[r->latest].rank);
-    lpo_doc_put_int(late, "delay_ns", r->rows.at[r->latest].delay_ns);
-    lpo_doc_put_int(late, "compute_ns", r->late.compute_ns);
-    lpo_doc_put_int(late, "other_ns", r->late.other_ns);
-    lpo_doc_put_int(late, "idle_ns", r->late.idle_ns);
-    lpo_doc_put_text(late, "kernel",
-                     r->late.kernel == LPO_NONE ? NULL : lpo_trace_text(a->trace, r->late.kernel));
-    lpo_doc_put_int(late, "kernel_ns", r->late.kernel_ns);
+    lpo_doc_put(late, LPO_KV("rank", r->rows.at[r->latest].rank),
+                LPO_KV("delay_ns", r->rows.at[r->latest].delay_ns),
+                LPO_KV("compute_ns", r->late.compute_ns), LPO_KV("other_ns", r->late.other_ns),
+                LPO_KV("idle_ns", r->late.idle_ns),
+                LPO_KV("kernel", r->late.kernel == LPO_NONE
+                                     ? NULL
+                                     : lpo_trace_text(a->trace, r->late.kernel)),
+                LPO_KV("kernel_ns", r->late.kernel_ns));
 }

@@ -337,31 +337,25 @@ void lpo_report_chapter_counters(struct lpo_doc *doc, const struct lpo_rundir *d
 static void put_metric(struct lpo_record *to, const struct lpo_sampled_gpu *g,
                        const struct lpo_sampled_metric *m)
 {
-    struct lpo_record *r = lpo_doc_put_record(to, NULL);
-    bool share = m->kind == LPO_COUNTER_SHARE;
-
-    lpo_doc_put_text(r, "name", m->name);
-    lpo_doc_put_text(r, "counter", m->counter);
-    lpo_doc_put_text(r, "unit", m->unit);
     /* the mean of a share over all busy time: percent times ns over ns */
-    lpo_doc_put_real(r, "total",
-                     share ? (g->covered_ns > 0 ? m->total / (double)g->covered_ns : 0) : m->total);
-    lpo_doc_put_real(r, "others_share", m->total > 0 ? m->others / m->total : 0);
-    lpo_doc_put_real(r, "baseline_per_second", m->baseline * 1e9);
-    lpo_doc_put_int(r, "ahead_ns", -m->shift_ns);
-    lpo_doc_put_flag(r, "ahead_sure", m->shift_sure);
-    lpo_doc_put_real(r, "r2", m->r2);
-    lpo_doc_put_real(r, "fitted_share", m->fitted);
+    double mean = g->covered_ns > 0 ? m->total / (double)g->covered_ns : 0;
+
+    lpo_doc_put(lpo_doc_put_record(to, NULL), LPO_KV("name", m->name),
+                LPO_KV("counter", m->counter), LPO_KV("unit", m->unit),
+                LPO_KV("total", m->kind == LPO_COUNTER_SHARE ? mean : m->total),
+                LPO_KV("others_share", m->total > 0 ? m->others / m->total : 0),
+                LPO_KV("baseline_per_second", m->baseline * 1e9), LPO_KV("ahead_ns", -m->shift_ns),
+                LPO_KV("ahead_sure", lpo_doc_flag(m->shift_sure)), LPO_KV("r2", m->r2),
+                LPO_KV("fitted_share", m->fitted));
 }
 
 static void put_value(struct lpo_record *to, const char *name, const char *unit, bool known,
                       double value, double error)
 {
-    struct lpo_record *r = lpo_doc_put_record(to, name);
-
-    lpo_doc_put_measure(r, "value", known ? lpo_measure_estimated(value) : lpo_measure_unknown());
-    lpo_doc_put_measure(r, "error", known ? lpo_measure_estimated(error) : lpo_measure_unknown());
-    lpo_doc_put_text(r, "unit", unit);
+    lpo_doc_put(lpo_doc_put_record(to, name),
+                LPO_KV("value", known ? lpo_measure_estimated(value) : lpo_measure_unknown()),
+                LPO_KV("error", known ? lpo_measure_estimated(error) : lpo_measure_unknown()),
+                LPO_KV("unit", unit));
 }
 
 static void put_values(const struct lpo_rows *rows, size_t i, struct lpo_record *out)
@@ -381,17 +375,14 @@ static void put_values(const struct lpo_rows *rows, size_t i, struct lpo_record 
                   g->value[at] / per, g->error[at] / per);
     }
     if (lpo_measure_known(ncu))
-        lpo_doc_put_measure(out, "ncu_dram_bytes", ncu);
+        lpo_doc_put(out, LPO_KV("ncu_dram_bytes", ncu));
 }
 
 static void put_clock(struct lpo_record *to, const struct lpo_sampled_gpu *g)
 {
-    struct lpo_record *r = lpo_doc_put_record(to, "clock");
-
-    lpo_doc_put_int(r, "offset_ns", g->clock_ns);
-    lpo_doc_put_int(r, "found_ns", g->clock_found_ns);
-    lpo_doc_put_real(r, "correlation", g->clock_fit);
-    lpo_doc_put_flag(r, "sure", g->clock_sure);
+    lpo_doc_put(lpo_doc_put_record(to, "clock"), LPO_KV("offset_ns", g->clock_ns),
+                LPO_KV("found_ns", g->clock_found_ns), LPO_KV("correlation", g->clock_fit),
+                LPO_KV("sure", lpo_doc_flag(g->clock_sure)));
 }
 
 /* Only where it changed: `interval_ns` says the first. */
@@ -402,36 +393,27 @@ static void put_intervals(struct lpo_record *to, const struct lpo_sampled_gpu *g
     if (g->intervals.len < 2)
         return;
     list = lpo_doc_put_list(to, "intervals");
-    for (size_t i = 0; i < g->intervals.len; i++) {
-        struct lpo_record *r = lpo_doc_put_record(list, NULL);
-
-        lpo_doc_put_int(r, "from_ns", g->intervals.at[i].from_ns);
-        lpo_doc_put_int(r, "interval_ns", g->intervals.at[i].interval_ns);
-        lpo_doc_put_uint(r, "samples", g->intervals.at[i].samples);
-    }
+    for (size_t i = 0; i < g->intervals.len; i++)
+        lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("from_ns", g->intervals.at[i].from_ns),
+                    LPO_KV("interval_ns", g->intervals.at[i].interval_ns),
+                    LPO_KV("samples", g->intervals.at[i].samples));
 }
 
 static void put_sampler(struct lpo_record *to, const struct lpo_sampled_gpu *g)
 {
-    struct lpo_record *r;
-
     if (g->sampler_cpu_ns < 0 || g->sampler_wall_ns <= 0)
         return;
-    r = lpo_doc_put_record(to, "sampler");
-    lpo_doc_put_int(r, "cpu_ns", g->sampler_cpu_ns);
-    lpo_doc_put_int(r, "wall_ns", g->sampler_wall_ns);
-    lpo_doc_put_real(r, "core_share", (double)g->sampler_cpu_ns / (double)g->sampler_wall_ns);
+    lpo_doc_put(lpo_doc_put_record(to, "sampler"), LPO_KV("cpu_ns", g->sampler_cpu_ns),
+                LPO_KV("wall_ns", g->sampler_wall_ns),
+                LPO_KV("core_share", (double)g->sampler_cpu_ns / (double)g->sampler_wall_ns));
 }
 
 static void put_spread(struct lpo_record *to, const char *name, const struct lpo_call_spread *s,
                        enum lpo_call_figure f)
 {
-    struct lpo_record *r = lpo_doc_put_record(to, name);
-
-    lpo_doc_put_measure(r, "first", s->first[f]);
-    lpo_doc_put_measure(r, "min", s->least[f]);
-    lpo_doc_put_measure(r, "median", s->median[f]);
-    lpo_doc_put_measure(r, "max", s->most[f]);
+    lpo_doc_put(lpo_doc_put_record(to, name), LPO_KV("first", s->first[f]),
+                LPO_KV("min", s->least[f]), LPO_KV("median", s->median[f]),
+                LPO_KV("max", s->most[f]));
 }
 
 /* Regions with a call that has figures, in the order of the tree. */
@@ -452,11 +434,10 @@ static void put_calls(struct lpo_record *to, const struct lpo_analysis *a,
         rows++;
         r = lpo_doc_put_record(to, NULL);
         lpo_region_add_path(a->tree, n, &path);
-        lpo_doc_put_text(r, "path", path.at);
-        lpo_doc_put_uint(r, "calls", s.calls);
-        lpo_doc_put_uint(r, "calls_with_figures", s.counted);
-        lpo_doc_put_whole(r, "gpu_ns", lpo_measure_computed(s.gpu_ns));
-        lpo_doc_put_whole(r, "border_ns", lpo_measure_computed(s.border_ns));
+        lpo_doc_put(r, LPO_KV("path", path.at), LPO_KV("calls", s.calls),
+                    LPO_KV("calls_with_figures", s.counted),
+                    LPO_KV("gpu_ns", lpo_doc_whole(lpo_measure_computed(s.gpu_ns))),
+                    LPO_KV("border_ns", lpo_doc_whole(lpo_measure_computed(s.border_ns))));
         for (int f = 0; f < LPO_CALL_FIGURES; f++)
             put_spread(r, names[f], &s, (enum lpo_call_figure)f);
     }
@@ -468,20 +449,17 @@ static void put_gpu(struct lpo_record *to, const struct lpo_analysis *a,
     struct lpo_record *r = lpo_doc_put_record(to, NULL), *metrics;
     struct lpo_rows kernels;
 
-    lpo_doc_put_text(r, "scope",
-                     lpo_report_device_scope(r->arena, &a->trace->devices.at[g->device]));
-    lpo_doc_put_text(r, "chip", g->chip);
-    lpo_doc_put_int_if(r, "interval_ns", g->interval_ns > 0, g->interval_ns);
+    lpo_doc_put(
+        r, LPO_KV("scope", lpo_report_device_scope(r->arena, &a->trace->devices.at[g->device])),
+        LPO_KV("chip", g->chip),
+        LPO_KV("interval_ns", lpo_doc_int_if(g->interval_ns > 0, g->interval_ns)));
     put_intervals(r, g);
     put_sampler(r, g);
-    lpo_doc_put_uint(r, "samples", g->samples);
-    lpo_doc_put_uint(r, "samples_busy", g->busy);
-    lpo_doc_put_uint(r, "samples_lost", g->lost);
-    lpo_doc_put_int(r, "lost_ns", g->lost_ns);
-    lpo_doc_put_int(r, "gpu_ns", g->gpu_ns);
-    lpo_doc_put_int(r, "covered_ns", g->covered_ns);
-    lpo_doc_put_real(r, "others_share", lpo_counters_others_share(g));
-    lpo_doc_put_real(r, "others_without_sms_share", lpo_counters_quiet_share(g));
+    lpo_doc_put(r, LPO_KV("samples", g->samples), LPO_KV("samples_busy", g->busy),
+                LPO_KV("samples_lost", g->lost), LPO_KV("lost_ns", g->lost_ns),
+                LPO_KV("gpu_ns", g->gpu_ns), LPO_KV("covered_ns", g->covered_ns),
+                LPO_KV("others_share", lpo_counters_others_share(g)),
+                LPO_KV("others_without_sms_share", lpo_counters_quiet_share(g)));
     put_clock(r, g);
     metrics = lpo_doc_put_list(r, "metrics");
     for (size_t i = 0; i < g->nmetrics; i++)
@@ -491,7 +469,7 @@ static void put_gpu(struct lpo_record *to, const struct lpo_analysis *a,
     lpo_doc_put_rows_and(r, "kernels", &kernels, "name grid? block? bytes? launches gpu_ns",
                          put_values);
     if (g->configs.len > MOST_KERNELS)
-        lpo_doc_put_uint(r, "kernels_left_out", g->configs.len - MOST_KERNELS);
+        lpo_doc_put(r, LPO_KV("kernels_left_out", g->configs.len - MOST_KERNELS));
     put_calls(lpo_doc_put_list(r, "calls"), a, g);
 }
 

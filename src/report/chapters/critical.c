@@ -177,15 +177,16 @@ void lpo_report_chapter_critical(struct lpo_doc *doc, const struct lpo_source *s
 
 static void put_saving(struct lpo_record *r, const struct lpo_critical_saving *s)
 {
-    lpo_doc_put_int_if(r, "saved_removed_ns", s->known, s->removed_ns);
-    lpo_doc_put_int_if(r, "saved_halved_ns", s->known && s->halved_ns != LPO_NO_TIME, s->halved_ns);
+    lpo_doc_put(r, LPO_KV("saved_removed_ns", lpo_doc_int_if(s->known, s->removed_ns)),
+                LPO_KV("saved_halved_ns",
+                       lpo_doc_int_if(s->known && s->halved_ns != LPO_NO_TIME, s->halved_ns)));
 }
 
 static void put_parts(struct lpo_record *to, const struct lpo_critical_parts *parts)
 {
     for (int i = 0; i < LPO_PATH_PARTS; i++)
-        lpo_doc_put_int(to, lpo_arena_printf(to->arena, "%s_ns", lpo_critical_part_name(i)),
-                        parts->ns[i]);
+        lpo_doc_put(to, LPO_KV(lpo_arena_printf(to->arena, "%s_ns", lpo_critical_part_name(i)),
+                               parts->ns[i]));
 }
 
 /* A thousand processes share what one may have; `lpo sql` has the rest (critical_steps). */
@@ -208,13 +209,12 @@ static void put_entries(struct lpo_record *to, const struct lpo_analysis *a,
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
         if (e->name == LPO_NONE)
-            lpo_doc_put_null(r, "name");
+            lpo_doc_put(r, LPO_KV("name", lpo_doc_null()));
         else
-            lpo_doc_put_name(r, "name", lpo_trace_text(a->trace, e->name),
-                             lpo_trace_text_len(a->trace, e->name));
-        lpo_doc_put_text(r, "part", lpo_critical_part_name(e->part));
-        lpo_doc_put_uint(r, "count", e->count);
-        lpo_doc_put_int(r, "ns", e->ns);
+            lpo_doc_put(r, LPO_KV("name", lpo_doc_name(lpo_trace_text(a->trace, e->name),
+                                                       lpo_trace_text_len(a->trace, e->name))));
+        lpo_doc_put(r, LPO_KV("part", lpo_critical_part_name(e->part)), LPO_KV("count", e->count),
+                    LPO_KV("ns", e->ns));
         put_saving(r, &e->saving);
     }
 }
@@ -228,8 +228,8 @@ static void put_regions(struct lpo_record *to, const struct lpo_analysis *a,
     for (size_t i = 0; i < p->regions.len && i < listed(a, ENTRIES_IN_JSON); i++) {
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_text(r, "path", region_path(a, p->regions.at[i].node, &room));
-        lpo_doc_put_int(r, "ns", p->regions.at[i].ns);
+        lpo_doc_put(r, LPO_KV("path", region_path(a, p->regions.at[i].node, &room)),
+                    LPO_KV("ns", p->regions.at[i].ns));
         put_saving(r, &p->regions.at[i].saving);
     }
 }
@@ -284,8 +284,9 @@ static void put_step(const void *ctx, size_t i, struct lpo_record *r)
     const struct lpo_program_step *x = &lpo_analysis_steps(from->a)->rows.at[s->step];
     const struct lpo_trace *t = from->a->trace;
 
-    lpo_doc_put_name(r, "name", lpo_trace_text(t, x->name), lpo_trace_text_len(t, x->name));
-    lpo_doc_put_int(r, "wall_ns", x->wall_ns);
+    lpo_doc_put(
+        r, LPO_KV("name", lpo_doc_name(lpo_trace_text(t, x->name), lpo_trace_text_len(t, x->name))),
+        LPO_KV("wall_ns", x->wall_ns));
     put_parts(lpo_doc_put_record(r, "parts"), &s->parts);
 }
 
@@ -296,31 +297,27 @@ static void put_path(struct lpo_record *r, const struct lpo_analysis *a,
     struct lpo_record *list, *graph;
 
     *from = (struct step_source){ .a = a, .p = p };
-    lpo_doc_put_text(r, "scope", scope_name(r->arena, a->trace, p));
-    lpo_doc_put_int(r, "wall_ns", p->end_ns - p->start_ns);
-    lpo_doc_put_int(r, "simulated_ns", p->simulated_ns);
-    lpo_doc_put_flag(r, "fits", p->fits);
+    lpo_doc_put(r, LPO_KV("scope", scope_name(r->arena, a->trace, p)),
+                LPO_KV("wall_ns", p->end_ns - p->start_ns), LPO_KV("simulated_ns", p->simulated_ns),
+                LPO_KV("fits", lpo_doc_flag(p->fits)));
     put_parts(lpo_doc_put_record(r, "parts"), &p->parts);
     list = lpo_doc_put_list(r, "savings");
     for (int i = 0; i < LPO_PATH_PARTS; i++)
         if (p->savings[i].known) {
             struct lpo_record *one = lpo_doc_put_record(list, NULL);
 
-            lpo_doc_put_text(one, "part", lpo_critical_part_name(i));
+            lpo_doc_put(one, LPO_KV("part", lpo_critical_part_name(i)));
             put_saving(one, &p->savings[i]);
         }
     put_entries(r, a, p);
     put_regions(r, a, p);
     graph = lpo_doc_put_record(r, "graph");
-    lpo_doc_put_uint(graph, "calls", p->calls);
-    lpo_doc_put_uint(graph, "operations", p->operations);
-    lpo_doc_put_uint(graph, "stretches", p->stretches);
-    lpo_doc_put_uint(graph, "recorded_waits", p->recorded_waits);
-    lpo_doc_put_uint(graph, "inferred_waits", p->inferred_waits);
-    lpo_doc_put_uint(graph, "handovers", p->handovers);
-    lpo_doc_put_uint(graph, "without_launch", p->without_launch);
-    lpo_doc_put_int(graph, "usual_launch_ns", p->usual_launch_ns);
-    lpo_doc_put_int(graph, "usual_gap_ns", p->usual_gap_ns);
+    lpo_doc_put(graph, LPO_KV("calls", p->calls), LPO_KV("operations", p->operations),
+                LPO_KV("stretches", p->stretches), LPO_KV("recorded_waits", p->recorded_waits),
+                LPO_KV("inferred_waits", p->inferred_waits), LPO_KV("handovers", p->handovers),
+                LPO_KV("without_launch", p->without_launch),
+                LPO_KV("usual_launch_ns", p->usual_launch_ns),
+                LPO_KV("usual_gap_ns", p->usual_gap_ns));
     from->longest = longest_steps(r->arena, from, listed(a, STEPS_IN_JSON), &from->count);
     lpo_doc_put_stream(r, "steps", from->count, put_step, from);
 }
@@ -377,18 +374,12 @@ void lpo_report_add_queue(struct lpo_doc *doc, const struct lpo_source *s)
 
 static void put_sum(struct lpo_record *r, const struct lpo_queue_sum *s)
 {
-    lpo_doc_put_uint(r, "launches", s->launches);
-    lpo_doc_put_int(r, "delay_min_ns", s->min_ns);
-    lpo_doc_put_int(r, "delay_median_ns", s->median_ns);
-    lpo_doc_put_int(r, "delay_p90_ns", s->p90_ns);
-    lpo_doc_put_int(r, "delay_p99_ns", s->p99_ns);
-    lpo_doc_put_int(r, "delay_max_ns", s->max_ns);
-    lpo_doc_put_int(r, "delay_sum_ns", s->waiting_ns);
-    lpo_doc_put_uint(r, "depth_median", s->median);
-    lpo_doc_put_uint(r, "depth_p90", s->p90);
-    lpo_doc_put_uint(r, "depth_max", s->most);
-    lpo_doc_put_int(r, "span_ns", s->span_ns);
-    lpo_doc_put_int(r, "empty_ns", s->empty_ns);
+    lpo_doc_put(r, LPO_KV("launches", s->launches), LPO_KV("delay_min_ns", s->min_ns),
+                LPO_KV("delay_median_ns", s->median_ns), LPO_KV("delay_p90_ns", s->p90_ns),
+                LPO_KV("delay_p99_ns", s->p99_ns), LPO_KV("delay_max_ns", s->max_ns),
+                LPO_KV("delay_sum_ns", s->waiting_ns), LPO_KV("depth_median", s->median),
+                LPO_KV("depth_p90", s->p90), LPO_KV("depth_max", s->most),
+                LPO_KV("span_ns", s->span_ns), LPO_KV("empty_ns", s->empty_ns));
 }
 
 void lpo_report_put_queue(struct lpo_record *to, const struct lpo_analysis *a)
@@ -404,15 +395,15 @@ void lpo_report_put_queue(struct lpo_record *to, const struct lpo_analysis *a)
         const struct lpo_queue_device *d = &q->devices.at[i];
         struct lpo_record *r = lpo_doc_put_record(list, NULL), *streams;
 
-        lpo_doc_put_text(r, "scope",
-                         lpo_report_device_scope(r->arena, &a->trace->devices.at[d->device]));
+        lpo_doc_put(r, LPO_KV("scope",
+                              lpo_report_device_scope(r->arena, &a->trace->devices.at[d->device])));
         put_sum(r, &d->all);
-        lpo_doc_put_uint(r, "skewed", d->skewed);
+        lpo_doc_put(r, LPO_KV("skewed", d->skewed));
         streams = lpo_doc_put_list(r, "streams");
         for (size_t k = 0; k < d->streams.len && left; k++, left--) {
             struct lpo_record *one = lpo_doc_put_record(streams, NULL);
 
-            lpo_doc_put_uint(one, "stream", d->streams.at[k].stream);
+            lpo_doc_put(one, LPO_KV("stream", d->streams.at[k].stream));
             put_sum(one, &d->streams.at[k].sum);
         }
     }

@@ -195,7 +195,7 @@ static void put_ranks(struct lpo_record *to, const char *key, const lpo_flight_r
     struct lpo_record *list = lpo_doc_put_list(to, key);
 
     for (size_t i = 0; i < ranks->len && i < MOST_RECORDS; i++)
-        lpo_doc_put_int(list, NULL, ranks->at[i]);
+        lpo_doc_put(list, LPO_V(ranks->at[i]));
 }
 
 static void put_call(struct lpo_record *to, const struct lpo_analysis *a, uint32_t row)
@@ -203,12 +203,11 @@ static void put_call(struct lpo_record *to, const struct lpo_analysis *a, uint32
     const struct lpo_flight_call *c = call_of(a, row);
     const struct lpo_trace *t = a->trace;
 
-    lpo_doc_put_int_if(to, "rank", group_of(a, c)->rank >= 0, group_of(a, c)->rank);
-    lpo_doc_put_text(to, "group", lpo_trace_text(t, group_of(a, c)->name));
-    lpo_doc_put_int(to, "number", c->number);
-    lpo_doc_put_text(to, "call", lpo_trace_text(t, c->name));
-    lpo_doc_put_text(to, "state", states[c->state]);
-    lpo_doc_put_text(to, "place", c->place == LPO_NONE ? NULL : lpo_trace_text(t, c->place));
+    lpo_doc_put(to, LPO_KV("rank", lpo_doc_int_if(group_of(a, c)->rank >= 0, group_of(a, c)->rank)),
+                LPO_KV("group", lpo_trace_text(t, group_of(a, c)->name)),
+                LPO_KV("number", c->number), LPO_KV("call", lpo_trace_text(t, c->name)),
+                LPO_KV("state", states[c->state]),
+                LPO_KV("place", c->place == LPO_NONE ? NULL : lpo_trace_text(t, c->place)));
 }
 
 void lpo_report_put_flight(struct lpo_record *to, const struct lpo_analysis *a)
@@ -224,8 +223,9 @@ void lpo_report_put_flight(struct lpo_record *to, const struct lpo_analysis *a)
         const struct lpo_flight_verdict *v = &f->verdicts.at[i];
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_text(r, "id", lpo_ladder_id((enum lpo_rung_kind)(LPO_RUNG_MISMATCH + v->kind)));
-        lpo_doc_put_text(r, "title", lpo_report_flight_title(to->arena, a, i));
+        lpo_doc_put(r,
+                    LPO_KV("id", lpo_ladder_id((enum lpo_rung_kind)(LPO_RUNG_MISMATCH + v->kind))),
+                    LPO_KV("title", lpo_report_flight_title(to->arena, a, i)));
         put_call(r, a, v->call);
         put_ranks(r, "missing", &v->missing);
         put_ranks(r, "waiting", &v->waiting);

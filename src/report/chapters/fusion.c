@@ -84,7 +84,8 @@ static void put_name(const void *ctx, size_t i, struct lpo_record *r)
     const struct names_of *from = ctx;
     uint32_t name = from->s->names[i];
 
-    lpo_doc_put_name(r, "name", lpo_trace_text(from->t, name), lpo_trace_text_len(from->t, name));
+    lpo_doc_put(r, LPO_KV("name", lpo_doc_name(lpo_trace_text(from->t, name),
+                                               lpo_trace_text_len(from->t, name))));
 }
 
 void lpo_report_put_fusion(struct lpo_record *to, const struct lpo_analysis *a)
@@ -96,8 +97,7 @@ void lpo_report_put_fusion(struct lpo_record *to, const struct lpo_analysis *a)
     if (!f->sequences.len)
         return;
     r = lpo_doc_put_record(to, "fusion");
-    lpo_doc_put_uint(r, "short_kernels", f->kernels);
-    lpo_doc_put_int(r, "gpu_ns", f->gpu_ns);
+    lpo_doc_put(r, LPO_KV("short_kernels", f->kernels), LPO_KV("gpu_ns", f->gpu_ns));
     list = lpo_doc_put_list(r, "sequences");
     for (size_t i = 0; i < f->sequences.len && i < IN_JSON; i++) {
         const struct lpo_fusion_sequence *x = &f->sequences.at[i];
@@ -106,10 +106,8 @@ void lpo_report_put_fusion(struct lpo_record *to, const struct lpo_analysis *a)
 
         *from = (struct names_of){ a->trace, x };
         lpo_doc_put_stream(one, "kernels", x->length, put_name, from);
-        lpo_doc_put_uint(one, "count", x->count);
-        lpo_doc_put_int(one, "gpu_ns", x->gpu_ns);
-        lpo_doc_put_int(one, "rest_ns", x->rest_ns);
-        lpo_doc_put_int(one, "gap_ns", x->gap_ns);
-        lpo_doc_put_text(one, "region", region_of(a, x->node, &region));
+        lpo_doc_put(one, LPO_KV("count", x->count), LPO_KV("gpu_ns", x->gpu_ns),
+                    LPO_KV("rest_ns", x->rest_ns), LPO_KV("gap_ns", x->gap_ns),
+                    LPO_KV("region", region_of(a, x->node, &region)));
     }
 }

@@ -446,7 +446,7 @@ void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
 
 static void put_bytes(struct lpo_record *r, const char *key, int64_t bytes)
 {
-    lpo_doc_put_int_if(r, key, bytes != LPO_NO_TIME, bytes);
+    lpo_doc_put(r, LPO_KV(key, lpo_doc_int_if(bytes != LPO_NO_TIME, bytes)));
 }
 
 /* Most that segments of one pool held without using it. */
@@ -469,10 +469,9 @@ static void put_unused(struct lpo_record *to, const struct lpo_trace *t,
             for (size_t p = 1; p < s->points.len; p++)
                 most = s->points.at[p].value > most->value ? &s->points.at[p] : most;
             r = lpo_doc_put_record(list, NULL);
-            lpo_doc_put_text(r, "pool", names[k][0]);
-            lpo_doc_put_int(r, "most_bytes", (int64_t)most->value);
-            lpo_doc_put_int(r, "at_ns", most->ns - row->first_ns);
-            lpo_doc_put_int(r, "last_bytes", (int64_t)s->points.at[s->points.len - 1].value);
+            lpo_doc_put(r, LPO_KV("pool", names[k][0]), LPO_KV("most_bytes", (int64_t)most->value),
+                        LPO_KV("at_ns", most->ns - row->first_ns),
+                        LPO_KV("last_bytes", (int64_t)s->points.at[s->points.len - 1].value));
         }
 }
 
@@ -486,11 +485,11 @@ static void put_refusal(struct lpo_record *to, const struct lpo_trace *t,
     if (!from->out_of_memory)
         return;
     r = lpo_doc_put_record(to, "refused");
-    lpo_doc_put_int(r, "bytes", from->refused_bytes);
-    lpo_doc_put_int(r, "at_ns", from->refused_ns - first_ns);
+    lpo_doc_put(r, LPO_KV("bytes", from->refused_bytes),
+                LPO_KV("at_ns", from->refused_ns - first_ns));
     put_bytes(r, "gpu_free_bytes", from->gpu_free_bytes);
-    lpo_doc_put_text(r, "place", o ? name_of(t, o->place) : NULL);
-    lpo_doc_put_text(r, "operator", o ? name_of(t, o->op) : NULL);
+    lpo_doc_put(r, LPO_KV("place", o ? name_of(t, o->place) : NULL),
+                LPO_KV("operator", o ? name_of(t, o->op) : NULL));
 }
 
 static void put_pools(struct lpo_record *to, const struct lpo_analysis *a, uint32_t allocator)
@@ -525,7 +524,7 @@ static void put_lists(const struct lpo_rows *peaks, size_t i, struct lpo_record 
     for (size_t k = KEPT; k < row->owners.len; k++)
         left_out += row->owners.at[k].bytes;
     if (row->owners.len > KEPT)
-        lpo_doc_put_int(r, "owners_left_out_bytes", left_out);
+        lpo_doc_put(r, LPO_KV("owners_left_out_bytes", left_out));
     rows = purposes_of(of, row, 1, true);
     if (row->has_categories)
         lpo_doc_put_rows(r, "categories", &rows, "category=purpose bytes=purpose_bytes blocks");

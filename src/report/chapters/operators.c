@@ -34,12 +34,9 @@ static void put_again(const struct lpo_rows *rows, size_t i, struct lpo_record *
         lpo_doc_put_row(lpo_doc_put_record(out, "replayed"), &replayed, i,
                         "calls gpu_ns_self gpu_ns_total " RATES);
     }
-    if (o->recomputed) {
-        struct lpo_record *p = lpo_doc_put_record(out, "recomputed");
-
-        lpo_doc_put_uint(p, "calls", o->recomputed);
-        lpo_doc_put_int(p, "gpu_ns_self", o->recomputed_self_ns);
-    }
+    if (o->recomputed)
+        lpo_doc_put(lpo_doc_put_record(out, "recomputed"), LPO_KV("calls", o->recomputed),
+                    LPO_KV("gpu_ns_self", o->recomputed_self_ns));
 }
 
 typedef struct lpo_operator_replays replays_row;
@@ -80,7 +77,7 @@ void lpo_report_put_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
 
         lpo_doc_put_row(lpo_doc_put_record(doc->data, "replays"), &one, 0, NULL);
     }
-    lpo_doc_put_text(doc->data, "roof", !hw ? NULL : hw->label ? hw->label : hw->name);
+    lpo_doc_put(doc->data, LPO_KV("roof", !hw ? NULL : hw->label ? hw->label : hw->name));
 }
 
 /* --- for people ------------------------------------------------------------------------------- */

@@ -71,11 +71,12 @@ void lpo_report_put_numbers(struct lpo_record *to, const struct lpo_analysis *a)
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
         uint32_t domain = t->domains.at[n->domain];
 
-        lpo_doc_put_name(r, "range", lpo_trace_text(t, n->name), lpo_trace_text_len(t, n->name));
-        lpo_doc_put_name(r, "domain", lpo_trace_text(t, domain), lpo_trace_text_len(t, domain));
-        lpo_doc_put_uint(r, "count", n->count);
-        lpo_doc_put_real(r, "sum", n->sum);
-        lpo_doc_put_real(r, "min", n->least);
-        lpo_doc_put_real(r, "max", n->most);
+        lpo_doc_put(r,
+                    LPO_KV("range", lpo_doc_name(lpo_trace_text(t, n->name),
+                                                 lpo_trace_text_len(t, n->name))),
+                    LPO_KV("domain",
+                           lpo_doc_name(lpo_trace_text(t, domain), lpo_trace_text_len(t, domain))),
+                    LPO_KV("count", n->count), LPO_KV("sum", n->sum), LPO_KV("min", n->least),
+                    LPO_KV("max", n->most));
     }
 }

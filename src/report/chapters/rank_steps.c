@@ -229,17 +229,18 @@ static void put_row(const void *ctx, size_t row, struct lpo_record *to)
     const struct lpo_ranks_steps *s = ctx;
     struct lpo_record *list;
 
-    lpo_doc_put_int(to, "rank", s->ranks.at[row]);
+    lpo_doc_put(to, LPO_KV("rank", s->ranks.at[row]));
     list = lpo_doc_put_list(to, "steps");
     for (size_t k = 0; k < s->columns.len; k++)
-        lpo_doc_put_uint(list, NULL, lpo_ranks_steps_cell(s, row, k)->steps);
+        lpo_doc_put(list, LPO_V(lpo_ranks_steps_cell(s, row, k)->steps));
     for (size_t part = 0; part < (s->bubbles.len ? LPO_RANK_STEP_PARTS : LPO_RANK_STEP_BUBBLE);
          part++) {
         list = lpo_doc_put_list(to, keys[part]);
         for (size_t k = 0; k < s->columns.len; k++) {
             const struct lpo_rank_step *cell = lpo_ranks_steps_cell(s, row, k);
 
-            lpo_doc_put_int_if(list, NULL, lpo_ranks_step_known(cell, part) > 0, cell->ns[part]);
+            lpo_doc_put(
+                list, LPO_V(lpo_doc_int_if(lpo_ranks_step_known(cell, part) > 0, cell->ns[part])));
         }
     }
 }
@@ -253,11 +254,9 @@ void lpo_report_put_rank_steps(struct lpo_record *to, const struct lpo_analysis 
     if (!s)
         return;
     all = lpo_doc_put_record(to, "rank_steps");
-    lpo_doc_put_text(all, "named_by", s->family);
-    lpo_doc_put_flag(all, "numbered", s->numbered);
-    lpo_doc_put_uint(all, "steps", s->steps);
-    lpo_doc_put_uint(all, "steps_per_column", s->per_column);
-    lpo_doc_put_uint(all, "left_out", s->left_out);
+    lpo_doc_put(all, LPO_KV("named_by", s->family), LPO_KV("numbered", lpo_doc_flag(s->numbered)),
+                LPO_KV("steps", s->steps), LPO_KV("steps_per_column", s->per_column),
+                LPO_KV("left_out", s->left_out));
     rows = column_rows(to->arena, s);
     lpo_doc_put_rows(
         all, "columns", &rows,

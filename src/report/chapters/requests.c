@@ -155,20 +155,20 @@ static void put(struct lpo_doc *doc, struct lpo_record *list, const struct lpo_s
 {
     struct lpo_record *to = lpo_doc_put_record(list, NULL);
 
-    lpo_doc_put_text(to, "stage", served->stage);
-    lpo_doc_put_text(to, "client", r->client);
+    lpo_doc_put(to, LPO_KV("stage", served->stage), LPO_KV("client", r->client));
     for (int f = 0; f < LPO_REQUESTS_FIGURES; f++)
-        (is_count(f) ? lpo_doc_put_whole : lpo_doc_put_measure)(to, lpo_requests_figure_name(f),
-                                                                r->figures[f]);
+        lpo_doc_put(to, LPO_KV(lpo_requests_figure_name(f), is_count(f)
+                                                                ? lpo_doc_whole(r->figures[f])
+                                                                : lpo_doc_measure(r->figures[f])));
     for (int t = 0; t < LPO_REQUESTS_TIMES; t++) {
         struct lpo_record *spread = lpo_doc_put_record(to, lpo_requests_time_name(t));
 
         for (int s = 0; s < LPO_REQUESTS_STATS; s++)
-            lpo_doc_put_whole(spread,
-                              s == LPO_REQUESTS_COUNT ? "count"
-                                                      : lpo_arena_printf(doc->arena, "%s_ns",
-                                                                         lpo_requests_stat_name(s)),
-                              r->times[t][s]);
+            lpo_doc_put(spread, LPO_KV(s == LPO_REQUESTS_COUNT
+                                           ? "count"
+                                           : lpo_arena_printf(doc->arena, "%s_ns",
+                                                              lpo_requests_stat_name(s)),
+                                       lpo_doc_whole(r->times[t][s])));
     }
 }
 

@@ -106,8 +106,7 @@ void lpo_report_put_steps(struct lpo_record *to, const struct lpo_analysis *a)
     if (!s)
         return;
     steps = lpo_doc_put_record(to, "steps");
-    lpo_doc_put_text(steps, "named_by", s->family);
-    lpo_doc_put_uint(steps, "count", s->rows.len);
+    lpo_doc_put(steps, LPO_KV("named_by", s->family), LPO_KV("count", s->rows.len));
     rows = lpo_tables_rows(of, &groups_kind, s->groups.at, s->groups.len);
     lpo_doc_put_rows(steps, "groups", &rows,
                      "kind requests count slow tokens wall_ns min_ns max_ns gpu_ns compute_ns "

@@ -384,11 +384,9 @@ static void put_streams(const struct lpo_rows *rows, size_t i, struct lpo_record
             continue;
         left--;
         r = lpo_doc_put_record(streams, NULL);
-        lpo_doc_put_uint(r, "stream", s->stream);
-        lpo_doc_put_uint(r, "gpu_ops", s->gpu_ops);
-        lpo_doc_put_int(r, "span_ns", s->end_ns - s->start_ns);
-        lpo_doc_put_int(r, "busy_ns", s->busy_ns);
-        lpo_doc_put_int(r, "idle_ns", lpo_wall_gaps_ns(&s->gaps));
+        lpo_doc_put(r, LPO_KV("stream", s->stream), LPO_KV("gpu_ops", s->gpu_ops),
+                    LPO_KV("span_ns", s->end_ns - s->start_ns), LPO_KV("busy_ns", s->busy_ns),
+                    LPO_KV("idle_ns", lpo_wall_gaps_ns(&s->gaps)));
         lpo_report_put_gaps(r, "gaps", &s->gaps);
     }
 }
@@ -431,8 +429,8 @@ static void put_stack(struct lpo_record *r, const char *key, const struct lpo_tr
     struct lpo_record *list = lpo_doc_put_list(r, key);
 
     for (uint32_t i = 0; i < stack->count; i++)
-        lpo_doc_put_name(list, NULL, lpo_trace_text(t, stack->names[i]),
-                         lpo_trace_text_len(t, stack->names[i]));
+        lpo_doc_put(list, LPO_V(lpo_doc_name(lpo_trace_text(t, stack->names[i]),
+                                             lpo_trace_text_len(t, stack->names[i]))));
 }
 
 static void put_stacks(const struct lpo_rows *rows, size_t i, struct lpo_record *out)

@@ -89,15 +89,11 @@ void lpo_report_diff_put_checks(struct lpo_record *to, const struct lpo_report_d
 
     for (size_t i = 0; i < o->checks.len; i++) {
         const struct lpo_diff_check *c = &o->checks.at[i];
-        struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_text(r, "check", c->budget->what);
-        lpo_doc_put_text(r, "limit", c->budget->limit);
-        lpo_doc_put_text(r, "state", lpo_diff_state_name(c->state));
-        lpo_doc_put_text(r, "name", c->name);
-        lpo_doc_put_text(r, "unit", units[c->unit]);
-        lpo_doc_put_real(r, "a", c->a);
-        lpo_doc_put_real(r, "b", c->b);
-        lpo_doc_put_real(r, "worse", c->change);
+        lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("check", c->budget->what),
+                    LPO_KV("limit", c->budget->limit),
+                    LPO_KV("state", lpo_diff_state_name(c->state)), LPO_KV("name", c->name),
+                    LPO_KV("unit", units[c->unit]), LPO_KV("a", c->a), LPO_KV("b", c->b),
+                    LPO_KV("worse", c->change));
     }
 }

@@ -195,9 +195,8 @@ struct lpo_doc *lpo_report_history_list(const lpo_report_history_runs *runs)
         }
         lpo_doc_row(t, last->name, n, time_words(doc->arena, last->unix_s),
                     lpo_report_history_figure(last, "wall"), spark(doc->arena, &mine));
-        lpo_doc_put_text(r, "name", last->name);
-        lpo_doc_put_uint(r, "runs", n);
-        lpo_doc_put_int(r, "last_unix_s", last->unix_s);
+        lpo_doc_put(r, LPO_KV("name", last->name), LPO_KV("runs", n),
+                    LPO_KV("last_unix_s", last->unix_s));
         lpo_vec_free(&mine);
     }
     return doc;
@@ -218,16 +217,12 @@ static const struct lpo_column show_columns[] = {
 
 static void put_run(struct lpo_record *list, const struct lpo_report_history_run *x)
 {
-    struct lpo_record *r = lpo_doc_put_record(list, NULL);
-
-    lpo_doc_put_int(r, "id", x->id);
-    lpo_doc_put_text(r, "name", x->name);
-    lpo_doc_put_text(r, "label", x->label);
-    lpo_doc_put_text(r, "revision", *x->revision ? x->revision : NULL);
-    lpo_doc_put_int(r, "unix_s", x->unix_s);
-    lpo_doc_put_real(r, "wall_ns", lpo_report_history_figure(x, "wall"));
-    lpo_doc_put_real(r, "gpu_ns", lpo_report_history_figure(x, "gpu"));
-    lpo_doc_put_real(r, "tokens_per_s", lpo_report_history_figure(x, "tokens_per_s"));
+    lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("id", x->id), LPO_KV("name", x->name),
+                LPO_KV("label", x->label), LPO_KV("revision", *x->revision ? x->revision : NULL),
+                LPO_KV("unix_s", x->unix_s),
+                LPO_KV("wall_ns", lpo_report_history_figure(x, "wall")),
+                LPO_KV("gpu_ns", lpo_report_history_figure(x, "gpu")),
+                LPO_KV("tokens_per_s", lpo_report_history_figure(x, "tokens_per_s")));
 }
 
 static const struct lpo_column figure_columns[] = {
@@ -254,14 +249,11 @@ static void put_changes(struct lpo_record *to, const struct line *l)
 
     for (size_t i = 1; i < l->nlevels; i++) {
         const struct lpo_report_history_run *x = &l->runs.at[l->levels[i].from];
-        struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_int(r, "id", x->id);
-        lpo_doc_put_text(r, "label", x->label);
-        lpo_doc_put_text(r, "revision", *x->revision ? x->revision : NULL);
-        lpo_doc_put_real(r, "before", l->levels[i - 1].mean);
-        lpo_doc_put_real(r, "after", l->levels[i].mean);
-        lpo_doc_put_real(r, "change", level_change(l, i));
+        lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("id", x->id), LPO_KV("label", x->label),
+                    LPO_KV("revision", *x->revision ? x->revision : NULL),
+                    LPO_KV("before", l->levels[i - 1].mean), LPO_KV("after", l->levels[i].mean),
+                    LPO_KV("change", level_change(l, i)));
     }
 }
 
@@ -280,10 +272,8 @@ static void figure_row(struct lpo_doc *doc, struct lpo_table *t, struct lpo_reco
         t, l->what, l->runs.len, value_words(t->arena, l->what, last), spark(doc->arena, &l->runs),
         l->runs.len > 3 ? lpo_arena_printf(t->arena, "%.1f %%", 100 * l->noise.deviation) : "",
         change);
-    lpo_doc_put_text(r, "name", l->what);
-    lpo_doc_put_uint(r, "runs", l->runs.len);
-    lpo_doc_put_real(r, "last", last);
-    lpo_doc_put_real(r, "noise", l->noise.deviation);
+    lpo_doc_put(r, LPO_KV("name", l->what), LPO_KV("runs", l->runs.len), LPO_KV("last", last),
+                LPO_KV("noise", l->noise.deviation));
     put_changes(r, l);
 }
 
@@ -395,10 +385,9 @@ static void values(struct lpo_doc *doc, const struct line *l)
                                      100 * (x->value / l->levels[level].mean - 1),
                                      i && i == l->levels[level].from ? ", new level" : ""),
                     x->label);
-        lpo_doc_put_int(r, "id", x->id);
-        lpo_doc_put_text(r, "label", x->label);
-        lpo_doc_put_text(r, "revision", *x->revision ? x->revision : NULL);
-        lpo_doc_put_real(r, "value", x->value);
+        lpo_doc_put(r, LPO_KV("id", x->id), LPO_KV("label", x->label),
+                    LPO_KV("revision", *x->revision ? x->revision : NULL),
+                    LPO_KV("value", x->value));
     }
 }
 
@@ -408,9 +397,8 @@ struct lpo_doc *lpo_report_history_trend(const lpo_report_history_runs *all, con
     struct lpo_doc *doc = create("Trend");
     struct line l = line_of(all, what, true);
 
-    lpo_doc_put_text(doc->data, "name", name);
-    lpo_doc_put_text(doc->data, "what", what);
-    lpo_doc_put_real(doc->data, "noise", l.noise.deviation);
+    lpo_doc_put(doc->data, LPO_KV("name", name), LPO_KV("what", what),
+                LPO_KV("noise", l.noise.deviation));
     lpo_doc_section(doc, "trend", lpo_arena_printf(doc->arena, "%s of %s", what, name), 1);
     say_levels(doc, &l);
     put_changes(doc->data, &l);

@@ -10,20 +10,14 @@
 
 static void put_verdict(struct lpo_record *r, const struct lpo_diff_verdict *v)
 {
-    struct lpo_record *n;
+    bool tested = v->basis != LPO_DIFF_BY_NOTHING && v->basis != LPO_DIFF_BY_COUNT;
 
-    lpo_doc_put_flag(r, "significant", v->significant);
-    lpo_doc_put_text(r, "basis", lpo_diff_basis_name(v->basis));
-    if (v->basis == LPO_DIFF_BY_NOTHING || v->basis == LPO_DIFF_BY_COUNT)
-        lpo_doc_put_null(r, "p");
-    else
-        lpo_doc_put_real(r, "p", v->p);
-    lpo_doc_put_real(r, "change", v->n[LPO_DIFF_A] ? v->change : NAN);
-    lpo_doc_put_real(r, "change_low", v->low);
-    lpo_doc_put_real(r, "change_high", v->high);
-    n = lpo_doc_put_record(r, "n");
-    lpo_doc_put_uint(n, "a", v->n[LPO_DIFF_A]);
-    lpo_doc_put_uint(n, "b", v->n[LPO_DIFF_B]);
+    lpo_doc_put(r, LPO_KV("significant", v->significant),
+                LPO_KV("basis", lpo_diff_basis_name(v->basis)), LPO_KV("p", tested ? v->p : NAN),
+                LPO_KV("change", v->n[LPO_DIFF_A] ? v->change : NAN), LPO_KV("change_low", v->low),
+                LPO_KV("change_high", v->high));
+    lpo_doc_put(lpo_doc_put_record(r, "n"), LPO_KV("a", v->n[LPO_DIFF_A]),
+                LPO_KV("b", v->n[LPO_DIFF_B]));
 }
 
 static void put_reasons(struct lpo_record *to, const struct lpo_diff *d)
@@ -32,17 +26,14 @@ static void put_reasons(struct lpo_record *to, const struct lpo_diff *d)
     struct lpo_record *list;
 
     for (size_t i = 0; i < d->differences.len; i++)
-        lpo_doc_put_text(reasons, NULL, lpo_report_diff_reason(d->arena, &d->differences.at[i]));
+        lpo_doc_put(reasons, LPO_V(lpo_report_diff_reason(d->arena, &d->differences.at[i])));
     list = lpo_doc_put_list(to, "differences");
     for (size_t i = 0; i < d->differences.len; i++) {
         const struct lpo_diff_difference *x = &d->differences.at[i];
-        struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_text(r, "key", x->key);
-        lpo_doc_put_text(r, "a", x->a);
-        lpo_doc_put_text(r, "b", x->b);
-        lpo_doc_put_flag(r, "fatal", x->fatal);
-        lpo_doc_put_flag(r, "work", x->work);
+        lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("key", x->key), LPO_KV("a", x->a),
+                    LPO_KV("b", x->b), LPO_KV("fatal", lpo_doc_flag(x->fatal)),
+                    LPO_KV("work", lpo_doc_flag(x->work)));
     }
 }
 
@@ -53,20 +44,17 @@ static void put_parts(struct lpo_record *to, const char *key, const int64_t *par
 
     for (size_t i = 0; i < LPO_DIFF_PARTS; i++)
         if (a[i] || b[i])
-            lpo_doc_put_int(r, lpo_diff_part_name(i), parts ? parts[i] : b[i] - a[i]);
+            lpo_doc_put(r, LPO_KV(lpo_diff_part_name(i), parts ? parts[i] : b[i] - a[i]));
 }
 
 static void put_pauses(struct lpo_record *to, const struct lpo_diff_wall *w)
 {
     struct lpo_record *r = lpo_doc_put_record(to, "pauses");
 
-    for (int side = 0; side < LPO_DIFF_SIDES; side++) {
-        struct lpo_record *one = lpo_doc_put_record(r, side == LPO_DIFF_A ? "a" : "b");
-
-        lpo_doc_put_uint(one, "count", w->pauses[side].count);
-        lpo_doc_put_uint(one, "of", w->pauses[side].of);
-        lpo_doc_put_real(one, "ns", w->pauses[side].ns);
-    }
+    for (int side = 0; side < LPO_DIFF_SIDES; side++)
+        lpo_doc_put(lpo_doc_put_record(r, side == LPO_DIFF_A ? "a" : "b"),
+                    LPO_KV("count", w->pauses[side].count), LPO_KV("of", w->pauses[side].of),
+                    LPO_KV("ns", w->pauses[side].ns));
 }
 
 static void put_cause(struct lpo_record *list, const struct lpo_diff *d,
@@ -75,36 +63,30 @@ static void put_cause(struct lpo_record *list, const struct lpo_diff *d,
     struct lpo_record *r = lpo_doc_put_record(list, NULL);
     bool bytes = c->kind == LPO_DIFF_CAUSE_MEMORY;
 
-    lpo_doc_put_text(r, "kind", lpo_diff_cause_name(c->kind));
-    lpo_doc_put_text(r, "what", lpo_report_diff_cause(d->arena, d, c));
-    for (int side = 0; side < LPO_DIFF_SIDES; side++) {
-        struct lpo_record *one = lpo_doc_put_record(r, side == LPO_DIFF_A ? "a" : "b");
-
-        lpo_doc_put_text(one, "name", *c->full[side] ? c->full[side] : NULL);
-        lpo_doc_put_real(one, bytes ? "bytes" : "ns", c->value[side]);
-        lpo_doc_put_real(one, "gpu_ns", c->busy[side] > 0 ? c->busy[side] : NAN);
-        lpo_doc_put_real(one, "count", c->count[side]);
-    }
-    lpo_doc_put_real(r, bytes ? "delta_bytes" : "delta_ns",
-                     c->value[LPO_DIFF_B] - c->value[LPO_DIFF_A]);
-    lpo_doc_put_text(r, "operator", *c->op ? c->op : NULL);
-    lpo_doc_put_text(r, "region", *c->region ? c->region : NULL);
-    lpo_doc_put_text(r, "member", *c->member ? c->member : NULL);
-    lpo_doc_put_text(r, "python", *c->python ? c->python : NULL);
-    lpo_doc_put_text(r, "late", *c->late ? c->late : NULL);
-    if (c->group != UINT32_MAX)
-        lpo_doc_put_uint(r, "group", c->group);
+    lpo_doc_put(r, LPO_KV("kind", lpo_diff_cause_name(c->kind)),
+                LPO_KV("what", lpo_report_diff_cause(d->arena, d, c)));
+    for (int side = 0; side < LPO_DIFF_SIDES; side++)
+        lpo_doc_put(lpo_doc_put_record(r, side == LPO_DIFF_A ? "a" : "b"),
+                    LPO_KV("name", *c->full[side] ? c->full[side] : NULL),
+                    LPO_KV(bytes ? "bytes" : "ns", c->value[side]),
+                    LPO_KV("gpu_ns", c->busy[side] > 0 ? c->busy[side] : NAN),
+                    LPO_KV("count", c->count[side]));
+    lpo_doc_put(
+        r, LPO_KV(bytes ? "delta_bytes" : "delta_ns", c->value[LPO_DIFF_B] - c->value[LPO_DIFF_A]),
+        LPO_KV("operator", *c->op ? c->op : NULL), LPO_KV("region", *c->region ? c->region : NULL),
+        LPO_KV("member", *c->member ? c->member : NULL),
+        LPO_KV("python", *c->python ? c->python : NULL), LPO_KV("late", *c->late ? c->late : NULL),
+        LPO_KV_IF(c->group != UINT32_MAX, "group", c->group));
 }
 
 static void put_work(struct lpo_record *to, const struct lpo_diff *d)
 {
     static const char *const kinds[] = { "run", "step", "call", "launch" };
-    struct lpo_record *r = lpo_doc_put_record(to, "unit");
+    struct lpo_record *r;
 
-    lpo_doc_put_text(r, "kind", kinds[d->work.kind]);
-    lpo_doc_put_text(r, "name", d->work.name);
-    lpo_doc_put_real(r, "a", d->units[LPO_DIFF_A]);
-    lpo_doc_put_real(r, "b", d->units[LPO_DIFF_B]);
+    lpo_doc_put(lpo_doc_put_record(to, "unit"), LPO_KV("kind", kinds[d->work.kind]),
+                LPO_KV("name", d->work.name), LPO_KV("a", d->units[LPO_DIFF_A]),
+                LPO_KV("b", d->units[LPO_DIFF_B]));
     r = lpo_doc_put_list(to, "causes");
     for (size_t i = 0; i < d->causes.len; i++)
         put_cause(r, d, &d->causes.at[i]);
@@ -118,29 +100,29 @@ static void put_wall(struct lpo_record *to, const struct lpo_diff *d)
     const int64_t *a = w->known ? w->device[LPO_DIFF_A]->parts : none;
     const int64_t *b = w->known ? w->device[LPO_DIFF_B]->parts : none;
 
-    lpo_doc_put_int_if(r, "a_ns", w->known, w->ns[LPO_DIFF_A]);
-    lpo_doc_put_int_if(r, "b_ns", w->known, w->ns[LPO_DIFF_B]);
-    lpo_doc_put_int_if(r, "delta_ns", w->known, w->ns[LPO_DIFF_B] - w->ns[LPO_DIFF_A]);
+    lpo_doc_put(
+        r, LPO_KV("a_ns", lpo_doc_int_if(w->known, w->ns[LPO_DIFF_A])),
+        LPO_KV("b_ns", lpo_doc_int_if(w->known, w->ns[LPO_DIFF_B])),
+        LPO_KV("delta_ns", lpo_doc_int_if(w->known, w->ns[LPO_DIFF_B] - w->ns[LPO_DIFF_A])));
     put_parts(r, "parts", w->parts, a, b);
     put_parts(r, "parts_a_ns", a, a, b);
     put_parts(r, "parts_b_ns", b, a, b);
-    lpo_doc_put_text(r, "scope_a", w->known ? w->device[LPO_DIFF_A]->scope : NULL);
-    lpo_doc_put_text(r, "scope_b", w->known ? w->device[LPO_DIFF_B]->scope : NULL);
-    lpo_doc_put_real(r, "a_step_ns", w->unit_ns[LPO_DIFF_A]);
-    lpo_doc_put_real(r, "b_step_ns", w->unit_ns[LPO_DIFF_B]);
+    lpo_doc_put(r, LPO_KV("scope_a", w->known ? w->device[LPO_DIFF_A]->scope : NULL),
+                LPO_KV("scope_b", w->known ? w->device[LPO_DIFF_B]->scope : NULL),
+                LPO_KV("a_step_ns", w->unit_ns[LPO_DIFF_A]),
+                LPO_KV("b_step_ns", w->unit_ns[LPO_DIFF_B]));
     put_verdict(r, &w->verdict);
-    lpo_doc_put_real(r, "visible", w->visible > 0 ? w->visible : NAN);
+    lpo_doc_put(r, LPO_KV("visible", w->visible > 0 ? w->visible : NAN));
     put_pauses(r, w);
 }
 
 static void put_compute(struct lpo_record *to, const struct lpo_diff *d)
 {
-    struct lpo_record *r = lpo_doc_put_record(to, "compute");
-
-    lpo_doc_put_real(r, "a_step_ns", d->wall.compute_ns[LPO_DIFF_A]);
-    lpo_doc_put_real(r, "b_step_ns", d->wall.compute_ns[LPO_DIFF_B]);
-    lpo_doc_put_flag(r, "significant", d->wall.compute.significant);
-    lpo_doc_put_real(r, "change", d->wall.compute.change);
+    lpo_doc_put(lpo_doc_put_record(to, "compute"),
+                LPO_KV("a_step_ns", d->wall.compute_ns[LPO_DIFF_A]),
+                LPO_KV("b_step_ns", d->wall.compute_ns[LPO_DIFF_B]),
+                LPO_KV("significant", lpo_doc_flag(d->wall.compute.significant)),
+                LPO_KV("change", d->wall.compute.change));
 }
 
 static const struct lpo_diff_device *same_scope(const struct lpo_diff_digest *g, const char *scope)
@@ -164,9 +146,8 @@ static void put_devices(struct lpo_record *to, const struct lpo_diff *d)
         if (!b)
             continue;
         r = lpo_doc_put_record(list, NULL);
-        lpo_doc_put_text(r, "scope", a->scope);
-        lpo_doc_put_int(r, "a_ns", a->span_ns);
-        lpo_doc_put_int(r, "b_ns", b->span_ns);
+        lpo_doc_put(r, LPO_KV("scope", a->scope), LPO_KV("a_ns", a->span_ns),
+                    LPO_KV("b_ns", b->span_ns));
         put_parts(r, "parts", NULL, a->parts, b->parts);
     }
 }
@@ -176,24 +157,17 @@ static void put_amount(struct lpo_record *to, const char *key, const struct lpo_
                        enum lpo_diff_side side)
 {
     const struct lpo_diff_amount *m = &row->amount[side];
-    struct lpo_record *r = lpo_doc_put_record(to, key);
     /* what is not there took no time; what is there without a time is not known */
-    bool known = !m->there || m->known;
+    bool known = (!m->there || m->known) && !d->by_host, host = table != LPO_DIFF_KERNELS;
 
-    if (table == LPO_DIFF_KERNELS)
-        lpo_doc_put_uint(r, "launches", m->launches);
-    else {
-        lpo_doc_put_uint(r, table == LPO_DIFF_REGIONS ? "visits" : "calls", m->count);
-        lpo_doc_put_uint(r, "launches", m->launches);
-        lpo_doc_put_int_if(r, "host_ns", m->host_ns >= 0, m->host_ns);
-        lpo_doc_put_int_if(r, "gpu_ns_self", known && !d->by_host, m->self_ns);
-    }
-    lpo_doc_put_int_if(r, "gpu_ns", known && !d->by_host, m->ns);
-    lpo_doc_put_real(r, "median_ns", m->median_ns);
-    if (d->unit) {
-        lpo_doc_put_real(r, "step_ns", m->step_ns);
-        lpo_doc_put_real(r, "step_count", m->step_count);
-    }
+    lpo_doc_put(lpo_doc_put_record(to, key),
+                LPO_KV_IF(host, table == LPO_DIFF_REGIONS ? "visits" : "calls", m->count),
+                LPO_KV("launches", m->launches),
+                LPO_KV_IF(host, "host_ns", lpo_doc_int_if(m->host_ns >= 0, m->host_ns)),
+                LPO_KV_IF(host, "gpu_ns_self", lpo_doc_int_if(known, m->self_ns)),
+                LPO_KV("gpu_ns", lpo_doc_int_if(known, m->ns)), LPO_KV("median_ns", m->median_ns),
+                LPO_KV_IF(d->unit, "step_ns", m->step_ns),
+                LPO_KV_IF(d->unit, "step_count", m->step_count));
 }
 
 static void put_shapes(struct lpo_record *to, const struct lpo_diff_row *row)
@@ -203,17 +177,14 @@ static void put_shapes(struct lpo_record *to, const struct lpo_diff_row *row)
     for (int side = 0; side < LPO_DIFF_SIDES; side++)
         for (size_t i = 0; row->item[side] && i < row->item[side]->strata.len && i < 64; i++) {
             const struct lpo_diff_stratum *s = &row->item[side]->strata.at[i];
-            struct lpo_record *r = lpo_doc_put_record(list, NULL), *v;
+            struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-            lpo_doc_put_text(r, "side", side == LPO_DIFF_A ? "a" : "b");
-            v = lpo_doc_put_list(r, "grid");
-            for (int k = 0; k < 3; k++)
-                lpo_doc_put_uint(v, NULL, s->grid[k]);
-            v = lpo_doc_put_list(r, "block");
-            for (int k = 0; k < 3; k++)
-                lpo_doc_put_uint(v, NULL, s->block[k]);
-            lpo_doc_put_uint(r, "launches", s->count);
-            lpo_doc_put_int(r, "gpu_ns", s->ns);
+            lpo_doc_put(r, LPO_KV("side", side == LPO_DIFF_A ? "a" : "b"));
+            lpo_doc_put(lpo_doc_put_list(r, "grid"), LPO_V(s->grid[0]), LPO_V(s->grid[1]),
+                        LPO_V(s->grid[2]));
+            lpo_doc_put(lpo_doc_put_list(r, "block"), LPO_V(s->block[0]), LPO_V(s->block[1]),
+                        LPO_V(s->block[2]));
+            lpo_doc_put(r, LPO_KV("launches", s->count), LPO_KV("gpu_ns", s->ns));
         }
 }
 
@@ -223,26 +194,21 @@ static void put_row(struct lpo_record *list, const struct lpo_diff *d,
     const struct lpo_diff_item *item = row->item[row->item[LPO_DIFF_B] ? LPO_DIFF_B : LPO_DIFF_A];
     struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-    lpo_doc_put_text(r, table == LPO_DIFF_REGIONS ? "path" : "name", item->name);
-    if (table == LPO_DIFF_KERNELS) {
-        lpo_doc_put_text(r, "class", lpo_region_class_name(item->class));
-        lpo_doc_put_text(r, "short_name", item->detail);
-    } else if (table == LPO_DIFF_OPERATORS) {
-        lpo_doc_put_text(r, "shapes", item->detail);
-        lpo_doc_put_text(r, "dtypes", item->linker);
-    }
-    lpo_doc_put_text(r, "kind", lpo_diff_kind_name(row->kind));
+    bool kernel = table == LPO_DIFF_KERNELS, op = table == LPO_DIFF_OPERATORS;
+
+    lpo_doc_put(r, LPO_KV(table == LPO_DIFF_REGIONS ? "path" : "name", item->name),
+                LPO_KV_IF(kernel, "class", lpo_region_class_name(item->class)),
+                LPO_KV_IF(kernel, "short_name", item->detail),
+                LPO_KV_IF(op, "shapes", item->detail), LPO_KV_IF(op, "dtypes", item->linker),
+                LPO_KV("kind", lpo_diff_kind_name(row->kind)));
     put_amount(r, "a", d, row, table, LPO_DIFF_A);
     put_amount(r, "b", d, row, table, LPO_DIFF_B);
-    lpo_doc_put_int(r, "delta_ns", row->delta_ns);
-    if (d->unit)
-        lpo_doc_put_real(r, "delta_step_ns", row->delta_step_ns);
+    lpo_doc_put(r, LPO_KV("delta_ns", row->delta_ns),
+                LPO_KV_IF(d->unit, "delta_step_ns", row->delta_step_ns));
     put_verdict(r, &row->verdict);
-    if (table != LPO_DIFF_KERNELS)
-        return;
-    if (row->group != UINT32_MAX)
-        lpo_doc_put_uint(r, "group", row->group);
-    put_shapes(r, row);
+    lpo_doc_put(r, LPO_KV_IF(kernel && row->group != UINT32_MAX, "group", row->group));
+    if (kernel)
+        put_shapes(r, row);
 }
 
 static void put_rows(struct lpo_record *to, const char *key, const struct lpo_diff *d,
@@ -262,7 +228,7 @@ static void put_names(struct lpo_record *to, const char *key, const struct lpo_d
     for (size_t i = 0; i < count; i++) {
         const struct lpo_diff_row *r = &d->rows[LPO_DIFF_KERNELS].at[rows[i]];
 
-        lpo_doc_put_text(list, NULL, r->item[r->item[LPO_DIFF_B] ? 1 : 0]->name);
+        lpo_doc_put(list, LPO_V(r->item[r->item[LPO_DIFF_B] ? 1 : 0]->name));
     }
 }
 
@@ -274,18 +240,15 @@ static void put_groups(struct lpo_record *to, const struct lpo_diff *d)
         const struct lpo_diff_group *g = &d->groups.at[i];
         struct lpo_record *r = lpo_doc_put_record(list, NULL), *side;
 
-        lpo_doc_put_text(r, "region", g->region);
-        lpo_doc_put_text(r, "operator", *g->op ? g->op : NULL);
-        lpo_doc_put_text(r, "kind", g->fused ? "fused" : "replaced");
+        lpo_doc_put(r, LPO_KV("region", g->region), LPO_KV("operator", *g->op ? g->op : NULL),
+                    LPO_KV("kind", g->fused ? "fused" : "replaced"));
         side = lpo_doc_put_record(r, "a");
         put_names(side, "kernels", d, g->gone.at, g->gone.len);
-        lpo_doc_put_uint(side, "launches", g->gone_launches);
-        lpo_doc_put_int(side, "gpu_ns", g->gone_ns);
+        lpo_doc_put(side, LPO_KV("launches", g->gone_launches), LPO_KV("gpu_ns", g->gone_ns));
         side = lpo_doc_put_record(r, "b");
         put_names(side, "kernels", d, g->come.at, g->come.len);
-        lpo_doc_put_uint(side, "launches", g->come_launches);
-        lpo_doc_put_int(side, "gpu_ns", g->come_ns);
-        lpo_doc_put_int(r, "delta_ns", g->come_ns - g->gone_ns);
+        lpo_doc_put(side, LPO_KV("launches", g->come_launches), LPO_KV("gpu_ns", g->come_ns));
+        lpo_doc_put(r, LPO_KV("delta_ns", g->come_ns - g->gone_ns));
     }
 }
 
@@ -298,16 +261,15 @@ static void put_findings(struct lpo_record *to, const struct lpo_diff *d)
         const struct lpo_diff_finding *any = f->side[f->side[LPO_DIFF_B] ? 1 : 0];
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_text(r, "id", lpo_ladder_id(any->kind));
-        lpo_doc_put_text(r, "where", any->where);
-        lpo_doc_put_text(r, "call", *any->call ? any->call : NULL);
-        lpo_doc_put_text(r, "kind",
-                         !f->side[LPO_DIFF_A]   ? "b only"
-                         : !f->side[LPO_DIFF_B] ? "a only"
-                                                : "both");
+        lpo_doc_put(r, LPO_KV("id", lpo_ladder_id(any->kind)), LPO_KV("where", any->where),
+                    LPO_KV("call", *any->call ? any->call : NULL),
+                    LPO_KV("kind", !f->side[LPO_DIFF_A]   ? "b only"
+                                   : !f->side[LPO_DIFF_B] ? "a only"
+                                                          : "both"));
         for (int side = 0; side < LPO_DIFF_SIDES; side++)
-            lpo_doc_put_int_if(r, side == LPO_DIFF_A ? "a_saving_ns" : "b_saving_ns",
-                               f->side[side] != NULL, f->side[side] ? f->side[side]->saving_ns : 0);
+            lpo_doc_put(r, LPO_KV(side == LPO_DIFF_A ? "a_saving_ns" : "b_saving_ns",
+                                  lpo_doc_int_if(f->side[side] != NULL,
+                                                 f->side[side] ? f->side[side]->saving_ns : 0)));
     }
 }
 
@@ -319,9 +281,8 @@ static void put_figures(struct lpo_record *to, const struct lpo_diff *d)
         const struct lpo_diff_figure_row *f = &d->figures.at[i];
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_text(r, "name", f->key);
-        lpo_doc_put_real(r, "a", f->value[LPO_DIFF_A]);
-        lpo_doc_put_real(r, "b", f->value[LPO_DIFF_B]);
+        lpo_doc_put(r, LPO_KV("name", f->key), LPO_KV("a", f->value[LPO_DIFF_A]),
+                    LPO_KV("b", f->value[LPO_DIFF_B]));
         put_verdict(r, &f->verdict);
     }
 }
@@ -332,13 +293,12 @@ static void put_measures(struct lpo_record *to, const struct lpo_diff *d)
 
     for (size_t i = 0; i < d->measures.len; i++) {
         const struct lpo_diff_measure_row *m = &d->measures.at[i];
-        struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_text(r, "path", m->path);
-        lpo_doc_put_text(r, "name", m->side[LPO_DIFF_A]->name);
-        lpo_doc_put_text(r, "unit", *m->side[LPO_DIFF_A]->unit ? m->side[LPO_DIFF_A]->unit : NULL);
-        lpo_doc_put_real(r, "a", m->side[LPO_DIFF_A]->value);
-        lpo_doc_put_real(r, "b", m->side[LPO_DIFF_B]->value);
+        lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("path", m->path),
+                    LPO_KV("name", m->side[LPO_DIFF_A]->name),
+                    LPO_KV("unit", *m->side[LPO_DIFF_A]->unit ? m->side[LPO_DIFF_A]->unit : NULL),
+                    LPO_KV("a", m->side[LPO_DIFF_A]->value),
+                    LPO_KV("b", m->side[LPO_DIFF_B]->value));
     }
 }
 
@@ -348,29 +308,25 @@ static void put_runs(struct lpo_record *to, const struct lpo_diff *d)
         struct lpo_record *list = lpo_doc_put_list(to, side == LPO_DIFF_A ? "a" : "b");
 
         for (size_t i = 0; i < d->side[side].len; i++)
-            lpo_doc_put_text(list, NULL, d->side[side].at[i]->label);
+            lpo_doc_put(list, LPO_V(d->side[side].at[i]->label));
     }
 }
 
 void lpo_report_diff_put(struct lpo_record *to, const struct lpo_diff *d,
                          const struct lpo_report_diff_options *o)
 {
-    struct lpo_record *r;
-
-    lpo_doc_put_flag(to, "comparable", d->comparable);
+    lpo_doc_put(to, LPO_KV("comparable", lpo_doc_flag(d->comparable)));
     put_reasons(to, d);
-    lpo_doc_put_text(to, "verdict", lpo_report_diff_verdict(d));
-    lpo_doc_put_flag(to, "unsure", d->wall.unsure);
-    lpo_doc_put_text(to, "sentence", lpo_report_diff_sentence(d->arena, d));
-    lpo_doc_put_real(to, "regression", lpo_diff_regression(d));
-    lpo_doc_put_real(to, "fail_over", o->fail_over < 0 ? NAN : o->fail_over);
+    lpo_doc_put(to, LPO_KV("verdict", lpo_report_diff_verdict(d)),
+                LPO_KV("unsure", lpo_doc_flag(d->wall.unsure)),
+                LPO_KV("sentence", lpo_report_diff_sentence(d->arena, d)),
+                LPO_KV("regression", lpo_diff_regression(d)),
+                LPO_KV("fail_over", o->fail_over < 0 ? NAN : o->fail_over));
     lpo_report_diff_put_checks(to, o);
     put_runs(lpo_doc_put_record(to, "runs"), d);
-    r = lpo_doc_put_record(to, "length");
-    lpo_doc_put_text(r, "unit", d->unit);
-    lpo_doc_put_flag(r, "inferred", d->unit && d->work.inferred);
-    lpo_doc_put_real(r, "a", d->length[LPO_DIFF_A]);
-    lpo_doc_put_real(r, "b", d->length[LPO_DIFF_B]);
+    lpo_doc_put(lpo_doc_put_record(to, "length"), LPO_KV("unit", d->unit),
+                LPO_KV("inferred", lpo_doc_flag(d->unit && d->work.inferred)),
+                LPO_KV("a", d->length[LPO_DIFF_A]), LPO_KV("b", d->length[LPO_DIFF_B]));
     put_work(to, d);
     put_wall(to, d);
     put_compute(to, d);

@@ -14,26 +14,33 @@ struct lpo_record *lpo_doc_record_create(struct lpo_arena *arena)
     return r;
 }
 
-static struct lpo_doc_value *put(struct lpo_record *r, const char *key, enum lpo_value_kind kind)
+static void append(struct lpo_record *r, struct lpo_doc_value value)
 {
     struct lpo_doc_value *v = LPO_NEW(r->arena, struct lpo_doc_value);
 
-    v->key = key;
-    v->kind = (uint8_t)kind;
-    v->how = kind == LPO_IS_NULL ? LPO_UNKNOWN : LPO_MEASURED;
+    *v = value;
+    v->next = NULL;
+    if (v->kind == LPO_IS_TEXT && !v->borrowed)
+        v->text = lpo_arena_strndup(r->arena, v->text, v->len);
     if (r->last)
         r->last->next = v;
     else
         r->first = v;
     r->last = v;
-    return v;
+}
+
+static struct lpo_doc_value value_of(enum lpo_value_kind kind)
+{
+    return (struct lpo_doc_value){ .kind = (uint8_t)kind, .how = LPO_MEASURED };
 }
 
 static struct lpo_record *put_inner(struct lpo_record *r, const char *key, enum lpo_value_kind kind)
 {
     struct lpo_record *inner = lpo_doc_record_create(r->arena);
+    struct lpo_doc_value v = value_of(kind);
 
-    put(r, key, kind)->record = inner;
+    v.record = inner;
+    append(r, lpo_doc_member(key, v));
     return inner;
 }
 
@@ -51,85 +58,115 @@ void lpo_doc_put_stream(struct lpo_record *r, const char *key, size_t count,
                         lpo_doc_make_record *make, const void *ctx)
 {
     struct lpo_doc_stream *stream = LPO_NEW(r->arena, struct lpo_doc_stream);
+    struct lpo_doc_value v = value_of(LPO_IS_STREAM);
 
     *stream = (struct lpo_doc_stream){ make, ctx, count };
-    put(r, key, LPO_IS_STREAM)->stream = stream;
+    v.stream = stream;
+    append(r, lpo_doc_member(key, v));
 }
 
-void lpo_doc_put_null(struct lpo_record *r, const char *key)
+struct lpo_doc_value lpo_doc_null(void)
 {
-    put(r, key, LPO_IS_NULL);
+    return (struct lpo_doc_value){ .kind = LPO_IS_NULL, .how = LPO_UNKNOWN };
 }
 
-void lpo_doc_put_flag(struct lpo_record *r, const char *key, bool yes)
+struct lpo_doc_value lpo_doc_flag(bool yes)
 {
-    put(r, key, LPO_IS_FLAG)->integer = yes;
+    struct lpo_doc_value v = value_of(LPO_IS_FLAG);
+
+    v.integer = yes;
+    return v;
 }
 
-void lpo_doc_put_int(struct lpo_record *r, const char *key, int64_t v)
+struct lpo_doc_value lpo_doc_int(int64_t integer)
 {
-    put(r, key, LPO_IS_INT)->integer = v;
+    struct lpo_doc_value v = value_of(LPO_IS_INT);
+
+    v.integer = integer;
+    return v;
 }
 
-void lpo_doc_put_int_if(struct lpo_record *r, const char *key, bool known, int64_t v)
+struct lpo_doc_value lpo_doc_int_if(bool known, int64_t v)
 {
-    if (known)
-        lpo_doc_put_int(r, key, v);
-    else
-        lpo_doc_put_null(r, key);
+    return known ? lpo_doc_int(v) : lpo_doc_null();
 }
 
-void lpo_doc_put_uint(struct lpo_record *r, const char *key, uint64_t v)
+struct lpo_doc_value lpo_doc_uint(uint64_t count)
 {
-    put(r, key, LPO_IS_UINT)->count = v;
+    struct lpo_doc_value v = value_of(LPO_IS_UINT);
+
+    v.count = count;
+    return v;
 }
 
-static void put_double(struct lpo_record *r, const char *key, struct lpo_measure m,
-                       enum lpo_value_kind kind)
+static struct lpo_doc_value of_double(struct lpo_measure m, enum lpo_value_kind kind)
 {
-    struct lpo_doc_value *v;
+    struct lpo_doc_value v = value_of(kind);
 
-    if (!lpo_measure_known(m) || !isfinite(m.value)) {
-        lpo_doc_put_null(r, key);
-        return;
-    }
-    v = put(r, key, kind);
-    v->real = m.value;
-    v->how = (uint8_t)m.how;
+    if (!lpo_measure_known(m) || !isfinite(m.value))
+        return lpo_doc_null();
+    v.real = m.value;
+    v.how = (uint8_t)m.how;
+    return v;
 }
 
-void lpo_doc_put_real(struct lpo_record *r, const char *key, double v)
+struct lpo_doc_value lpo_doc_measure(struct lpo_measure m)
 {
-    put_double(r, key, lpo_measure_measured(v), LPO_IS_REAL);
+    return of_double(m, LPO_IS_REAL);
 }
 
-void lpo_doc_put_measure(struct lpo_record *r, const char *key, struct lpo_measure m)
+struct lpo_doc_value lpo_doc_real(double v)
 {
-    put_double(r, key, m, LPO_IS_REAL);
+    return lpo_doc_measure(lpo_measure_measured(v));
 }
 
-void lpo_doc_put_whole(struct lpo_record *r, const char *key, struct lpo_measure m)
+struct lpo_doc_value lpo_doc_whole(struct lpo_measure m)
 {
-    put_double(r, key, m, LPO_IS_WHOLE);
+    return of_double(m, LPO_IS_WHOLE);
 }
 
-void lpo_doc_put_name(struct lpo_record *r, const char *key, const char *text, size_t len)
+struct lpo_doc_value lpo_doc_textn(const char *text, size_t len)
 {
-    struct lpo_doc_value *v = put(r, key, LPO_IS_TEXT);
+    struct lpo_doc_value v = value_of(LPO_IS_TEXT);
 
-    v->text = text;
-    v->len = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX;
+    v.text = text;
+    v.len = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX;
+    return v;
 }
 
-void lpo_doc_put_textn(struct lpo_record *r, const char *key, const char *text, size_t len)
+struct lpo_doc_value lpo_doc_name(const char *text, size_t len)
 {
-    lpo_doc_put_name(r, key, lpo_arena_strndup(r->arena, text, len), len);
+    struct lpo_doc_value v = lpo_doc_textn(text, len);
+
+    v.borrowed = true;
+    return v;
 }
 
-void lpo_doc_put_text(struct lpo_record *r, const char *key, const char *text)
+struct lpo_doc_value lpo_doc_text(const char *text)
 {
-    if (text)
-        lpo_doc_put_textn(r, key, text, strlen(text));
-    else
-        lpo_doc_put_null(r, key);
+    return text ? lpo_doc_textn(text, strlen(text)) : lpo_doc_null();
+}
+
+struct lpo_doc_value lpo_doc_same(struct lpo_doc_value v)
+{
+    return v;
+}
+
+struct lpo_doc_value lpo_doc_member(const char *key, struct lpo_doc_value v)
+{
+    v.key = key;
+    return v;
+}
+
+struct lpo_doc_value lpo_doc_if(bool there, struct lpo_doc_value v)
+{
+    v.absent = !there;
+    return v;
+}
+
+void lpo_doc_put_values(struct lpo_record *r, const struct lpo_doc_value *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!values[i].absent)
+            append(r, values[i]);
 }

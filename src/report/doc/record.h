@@ -7,8 +7,7 @@
  *
  *     struct lpo_record *kernels = lpo_doc_put_list(doc->data, "kernels"), *k;
  *     k = lpo_doc_put_record(kernels, NULL);          inside a list the key is NULL
- *     lpo_doc_put_uint(k, "launches", 12);
- *     lpo_doc_put_int(k, "gpu_ns", ns);
+ *     lpo_doc_put(k, LPO_KV("launches", 12), LPO_KV("gpu_ns", ns));
  *
  * A region tree has hundreds of thousands of members, so a value is 32 bytes of the document's
  * arena and is never freed singly. For the same reason keys are not copied: give literals, or text
@@ -50,9 +49,11 @@ struct lpo_doc_value {
         const struct lpo_record *record; /* LIST, RECORD */
         const struct lpo_doc_stream *stream;
     };
-    uint32_t len; /* TEXT: bytes */
-    uint8_t kind; /* enum lpo_value_kind */
-    uint8_t how;  /* enum lpo_how; LPO_UNKNOWN only with NULL */
+    uint32_t len;  /* TEXT: bytes */
+    uint8_t kind;  /* enum lpo_value_kind */
+    uint8_t how;   /* enum lpo_how; LPO_UNKNOWN only with NULL */
+    bool borrowed; /* TEXT: need not be copied when it is put */
+    bool absent;   /* a member that is not put */
 };
 
 /* A record or a list. */
@@ -72,25 +73,55 @@ struct lpo_doc_stream {
 
 struct lpo_record *lpo_doc_record_create(struct lpo_arena *arena);
 
-/* Each adds one member at the end. */
+/* A record or list at the end. */
 struct lpo_record *lpo_doc_put_record(struct lpo_record *r, const char *key);
 struct lpo_record *lpo_doc_put_list(struct lpo_record *r, const char *key);
 /* A list of `count` records that a writer asks for one at a time: a region tree of 45 MB of JSON
  * would take 60 MB more as records. `ctx` must live as long as the document (its arena does). */
 void lpo_doc_put_stream(struct lpo_record *r, const char *key, size_t count,
                         lpo_doc_make_record *make, const void *ctx);
-void lpo_doc_put_null(struct lpo_record *r, const char *key);
-void lpo_doc_put_flag(struct lpo_record *r, const char *key, bool yes);
-void lpo_doc_put_int(struct lpo_record *r, const char *key, int64_t v);
-void lpo_doc_put_uint(struct lpo_record *r, const char *key, uint64_t v);
-void lpo_doc_put_real(struct lpo_record *r, const char *key, double v); /* not finite: null */
-void lpo_doc_put_measure(struct lpo_record *r, const char *key, struct lpo_measure m);
+
+/* Members at the end:
+ *
+ *     lpo_doc_put(r, LPO_KV("launches", k->launches), LPO_KV("name", k->name));
+ *
+ * A value is put by its type: whole numbers, `bool`, `double` (not finite: null), text (copied;
+ * NULL: null), a measure, or what one of the functions below gives. Values of a list have no key:
+ * LPO_V(value). */
+#define lpo_doc_put(r, ...)                                                                        \
+    lpo_doc_put_values(r, (const struct lpo_doc_value[]){ __VA_ARGS__ },                           \
+                       sizeof((const struct lpo_doc_value[]){ __VA_ARGS__ }) /                     \
+                           sizeof(struct lpo_doc_value))
+#define LPO_KV(key, value) lpo_doc_member(key, LPO_V(value))
+#define LPO_V(value)                                                                               \
+    _Generic((value),                                                                              \
+        bool: lpo_doc_flag,                                                                        \
+        double: lpo_doc_real,                                                                      \
+        char *: lpo_doc_text,                                                                      \
+        const char *: lpo_doc_text,                                                                \
+        unsigned long: lpo_doc_uint,                                                               \
+        unsigned long long: lpo_doc_uint,                                                          \
+        struct lpo_measure: lpo_doc_measure,                                                       \
+        struct lpo_doc_value: lpo_doc_same,                                                        \
+        default: lpo_doc_int)(value)
+
+struct lpo_doc_value lpo_doc_null(void);
+struct lpo_doc_value lpo_doc_flag(bool yes); /* a comparison is an int in C */
+struct lpo_doc_value lpo_doc_int_if(bool known, int64_t v);
 /* The nearest integer of what arithmetic left as a double. */
-void lpo_doc_put_whole(struct lpo_record *r, const char *key, struct lpo_measure m);
-/* `v` where it is known, else null. */
-void lpo_doc_put_int_if(struct lpo_record *r, const char *key, bool known, int64_t v);
-/* Copied; NULL is null. */
-void lpo_doc_put_text(struct lpo_record *r, const char *key, const char *text);
-void lpo_doc_put_textn(struct lpo_record *r, const char *key, const char *text, size_t len);
+struct lpo_doc_value lpo_doc_whole(struct lpo_measure m);
+struct lpo_doc_value lpo_doc_textn(const char *text, size_t len);
 /* Not copied: names of a trace, which outlives its documents. */
-void lpo_doc_put_name(struct lpo_record *r, const char *key, const char *text, size_t len);
+struct lpo_doc_value lpo_doc_name(const char *text, size_t len);
+/* A member that is there only if. */
+struct lpo_doc_value lpo_doc_if(bool there, struct lpo_doc_value v);
+#define LPO_KV_IF(there, key, value) lpo_doc_if(there, LPO_KV(key, value))
+
+struct lpo_doc_value lpo_doc_real(double v);
+struct lpo_doc_value lpo_doc_text(const char *text);
+struct lpo_doc_value lpo_doc_uint(uint64_t v);
+struct lpo_doc_value lpo_doc_int(int64_t v);
+struct lpo_doc_value lpo_doc_measure(struct lpo_measure m);
+struct lpo_doc_value lpo_doc_same(struct lpo_doc_value v);
+struct lpo_doc_value lpo_doc_member(const char *key, struct lpo_doc_value v);
+void lpo_doc_put_values(struct lpo_record *r, const struct lpo_doc_value *values, size_t count);

@@ -161,10 +161,10 @@ static void put_list(struct lpo_record *to, const char *key, const struct lpo_ce
 
             while (p < end && *p != '"')
                 p += *p == '\\' && p + 1 < end ? 2 : 1;
-            lpo_doc_put_textn(open[depth], NULL, from, (size_t)(p - from));
+            lpo_doc_put(open[depth], LPO_V(lpo_doc_textn(from, (size_t)(p - from))));
             p += p < end;
         } else if (*p >= '0' && *p <= '9' && depth) {
-            lpo_doc_put_int(open[depth], NULL, strtoll(p, (char **)(uintptr_t)&p, 10));
+            lpo_doc_put(open[depth], LPO_V(strtoll(p, (char **)(uintptr_t)&p, 10)));
         } else {
             p++;
         }
@@ -176,34 +176,23 @@ static void put_list(struct lpo_record *to, const char *key, const struct lpo_ce
 static void put_cell(struct lpo_record *r, const struct chosen *c, const struct lpo_rows *rows,
                      struct lpo_cell cell)
 {
+    enum lpo_cell_type type = c->column->type;
+    bool whole = type == LPO_CELL_COUNT || type == LPO_CELL_NS;
     struct lpo_measure real = { cell.real, cell.how };
+    struct lpo_doc_value v = type == LPO_CELL_TEXT    ? lpo_doc_name(cell.text, cell.len)
+                             : type == LPO_CELL_FLAG  ? lpo_doc_flag(cell.whole != 0)
+                             : type == LPO_CELL_BYTES ? lpo_doc_whole(real)
+                             : whole                  ? lpo_doc_int(cell.whole)
+                                                      : lpo_doc_measure(real);
 
-    if (cell.how == LPO_UNKNOWN) {
-        lpo_doc_put_null(r, c->key);
-        return;
-    }
-    switch (c->column->type) {
-    case LPO_CELL_TEXT:
-        /* what is no scratch lives as long as the rows */
-        (cell.text == rows->scratch->at ? lpo_doc_put_textn
-                                        : lpo_doc_put_name)(r, c->key, cell.text, cell.len);
-        break;
-    case LPO_CELL_LIST:
+    /* what is no scratch lives as long as the rows */
+    v.borrowed = cell.text != rows->scratch->at;
+    if (cell.how == LPO_UNKNOWN)
+        lpo_doc_put(r, LPO_KV(c->key, lpo_doc_null()));
+    else if (type == LPO_CELL_LIST)
         put_list(r, c->key, &cell);
-        break;
-    case LPO_CELL_FLAG:
-        lpo_doc_put_flag(r, c->key, cell.whole != 0);
-        break;
-    case LPO_CELL_COUNT:
-    case LPO_CELL_NS:
-        lpo_doc_put_int(r, c->key, cell.whole);
-        break;
-    case LPO_CELL_BYTES:
-        lpo_doc_put_whole(r, c->key, real);
-        break;
-    default:
-        lpo_doc_put_measure(r, c->key, real);
-    }
+    else
+        lpo_doc_put(r, LPO_KV(c->key, v));
 }
 
 /* A record in the record is there where its first member is wanted. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ladder at the head of a report, after a command, and as records. */
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -290,13 +291,9 @@ static void put_evidence(struct lpo_record *to, const struct lpo_ladder_words *w
     for (size_t i = 0; i < r->nevidence; i++) {
         const char *text = lpo_report_rung_fact(w, &r->evidence[i]);
 
-        if (text) {
-            struct lpo_record *e = lpo_doc_put_record(list, NULL);
-
-            lpo_doc_put_text(e, "text", text);
-            lpo_doc_put_real(e, "value", r->evidence[i].value[0]);
-            lpo_doc_put_null(e, "unit");
-        }
+        if (text)
+            lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("text", text),
+                        LPO_KV("value", r->evidence[i].value[0]), LPO_KV("unit", lpo_doc_null()));
     }
 }
 
@@ -304,33 +301,22 @@ static void put_evidence(struct lpo_record *to, const struct lpo_ladder_words *w
 static void put_rung(struct lpo_record *to, const struct lpo_ladder_words *w,
                      const struct lpo_rung *r, bool rung)
 {
-    lpo_doc_put_text(to, "id", lpo_ladder_id(r->kind));
-    lpo_doc_put_text(to, "title", lpo_report_rung_title(w, r));
-    lpo_doc_put_text(to, "where", lpo_report_rung_where(w, r));
-    lpo_doc_put_text(
-        to, "device",
-        r->device < w->s->analysis->trace->devices.len
-            ? lpo_report_device_scope(to->arena, &w->s->analysis->trace->devices.at[r->device])
-            : "");
-    if (w->ladder || r->saving_ns)
-        lpo_doc_put_int(to, "saving_ns", r->saving_ns);
-    else
-        lpo_doc_put_null(to, "saving_ns");
-    if (w->ladder)
-        lpo_doc_put_real(to, "share", (double)r->saving_ns / (double)w->ladder->wall_ns);
-    else
-        lpo_doc_put_null(to, "share");
-    if (rung) {
-        lpo_doc_put_int(to, "alone_ns", r->alone_ns);
-        lpo_doc_put_int(to, "after_ns", r->after_ns);
-    }
-    lpo_doc_put_text(to, "basis", lpo_ladder_basis_name(r->basis));
+    const struct lpo_trace *t = w->s->analysis->trace;
+
+    lpo_doc_put(
+        to, LPO_KV("id", lpo_ladder_id(r->kind)), LPO_KV("title", lpo_report_rung_title(w, r)),
+        LPO_KV("where", lpo_report_rung_where(w, r)),
+        LPO_KV("device", r->device < t->devices.len
+                             ? lpo_report_device_scope(to->arena, &t->devices.at[r->device])
+                             : ""),
+        LPO_KV("saving_ns", lpo_doc_int_if(w->ladder || r->saving_ns, r->saving_ns)),
+        LPO_KV("share", w->ladder ? (double)r->saving_ns / (double)w->ladder->wall_ns : NAN),
+        LPO_KV_IF(rung, "alone_ns", r->alone_ns), LPO_KV_IF(rung, "after_ns", r->after_ns),
+        LPO_KV("basis", lpo_ladder_basis_name(r->basis)));
     put_evidence(to, w, r);
-    lpo_doc_put_text(to, "advice", lpo_report_rung_advice(w, r));
-    if (r->bytes)
-        lpo_doc_put_int(to, "saving_bytes", r->bytes);
-    if (!lpo_report_rung_counts(w, r))
-        lpo_doc_put_flag(to, "within_noise", true);
+    lpo_doc_put(to, LPO_KV("advice", lpo_report_rung_advice(w, r)),
+                LPO_KV_IF(r->bytes, "saving_bytes", r->bytes),
+                LPO_KV_IF(!lpo_report_rung_counts(w, r), "within_noise", lpo_doc_flag(true)));
 }
 
 static void put_ladder(struct lpo_record *to, const struct lpo_ladder_words *w)
@@ -338,26 +324,21 @@ static void put_ladder(struct lpo_record *to, const struct lpo_ladder_words *w)
     const struct lpo_ladder *l = w->ladder;
     struct lpo_record *list;
 
-    lpo_doc_put_int(to, "window_ns", l->wall_ns);
-    lpo_doc_put_int(to, "unexplained_ns", l->unexplained_ns);
+    lpo_doc_put(to, LPO_KV("window_ns", l->wall_ns), LPO_KV("unexplained_ns", l->unexplained_ns));
     list = lpo_doc_put_list(to, "rungs");
     for (size_t i = 0; i < l->rungs.len; i++)
         put_rung(lpo_doc_put_record(list, NULL), w, &l->rungs.at[i], true);
-    if (l->floor_ns > 0)
-        lpo_doc_put_int(to, "floor_ns", l->floor_ns);
-    else
-        lpo_doc_put_null(to, "floor_ns");
-    lpo_doc_put_text(to, "floor_basis", floor_bases[l->floor_basis]);
+    lpo_doc_put(to, LPO_KV("floor_ns", lpo_doc_int_if(l->floor_ns > 0, l->floor_ns)),
+                LPO_KV("floor_basis", floor_bases[l->floor_basis]));
 }
 
 static void put_window(struct lpo_record *to, const struct lpo_ladder *l)
 {
-    lpo_doc_put_int(to, "start_ns", l->window.start_ns);
-    lpo_doc_put_int(to, "wall_ns", l->window.wall_ns);
-    lpo_doc_put_int(to, "steps", (int64_t)l->window.steps);
-    lpo_doc_put_text(to, "basis", l->window.basis == LPO_WINDOW_STEPS ? "steps" : "events");
-    lpo_doc_put_int(to, "before_gpu_ns", l->window.before_gpu_ns);
-    lpo_doc_put_int(to, "after_gpu_ns", l->window.after_gpu_ns);
+    lpo_doc_put(to, LPO_KV("start_ns", l->window.start_ns), LPO_KV("wall_ns", l->window.wall_ns),
+                LPO_KV("steps", (int64_t)l->window.steps),
+                LPO_KV("basis", l->window.basis == LPO_WINDOW_STEPS ? "steps" : "events"),
+                LPO_KV("before_gpu_ns", l->window.before_gpu_ns),
+                LPO_KV("after_gpu_ns", l->window.after_gpu_ns));
 }
 
 static void put_others(struct lpo_record *to, struct lpo_ladder_words w)
@@ -369,8 +350,8 @@ static void put_others(struct lpo_record *to, struct lpo_ladder_words w)
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
         w.ladder = &w.all->all.at[i];
-        lpo_doc_put_int(r, "process", t->processes.at[w.ladder->process].pid);
-        lpo_doc_put_int(r, "rank", t->processes.at[w.ladder->process].rank);
+        lpo_doc_put(r, LPO_KV("process", t->processes.at[w.ladder->process].pid),
+                    LPO_KV("rank", t->processes.at[w.ladder->process].rank));
         put_window(lpo_doc_put_record(r, "window"), w.ladder);
         put_ladder(r, &w);
     }
@@ -380,33 +361,26 @@ void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
                              const struct lpo_source *s)
 {
     struct lpo_ladder_words w = lpo_report_ladder_words(to->arena, d, s);
-    const char *verdict = lpo_report_ladder_verdict(&w);
     const struct lpo_rung *r;
     struct lpo_record *list;
 
-    if (verdict)
-        lpo_doc_put_text(to, "verdict", verdict);
-    else
-        lpo_doc_put_null(to, "verdict");
+    lpo_doc_put(to, LPO_KV("verdict", lpo_report_ladder_verdict(&w)));
     if (w.ladder) {
         put_window(lpo_doc_put_record(to, "window"), w.ladder);
         put_ladder(lpo_doc_put_record(to, "ladder"), &w);
     } else {
-        lpo_doc_put_null(to, "window");
-        lpo_doc_put_null(to, "ladder");
+        lpo_doc_put(to, LPO_KV("window", lpo_doc_null()), LPO_KV("ladder", lpo_doc_null()));
     }
     put_others(to, w);
     list = lpo_doc_put_list(to, "cautions");
-    for (size_t i = 0; i < w.all->cautions.len; i++) {
-        struct lpo_record *c = lpo_doc_put_record(list, NULL);
-
-        lpo_doc_put_text(c, "id", lpo_ladder_caution_id(w.all->cautions.at[i].kind));
-        lpo_doc_put_text(c, "title", lpo_report_ladder_caution(&w, &w.all->cautions.at[i]));
-    }
+    for (size_t i = 0; i < w.all->cautions.len; i++)
+        lpo_doc_put(lpo_doc_put_record(list, NULL),
+                    LPO_KV("id", lpo_ladder_caution_id(w.all->cautions.at[i].kind)),
+                    LPO_KV("title", lpo_report_ladder_caution(&w, &w.all->cautions.at[i])));
     list = lpo_doc_put_list(to, "findings");
     for (size_t i = 0; (r = lpo_report_rung_at(&w, i)); i++)
         put_rung(lpo_doc_put_record(list, NULL), &w, r, false);
     list = lpo_doc_put_list(to, "remarks");
     if (!lpo_report_rung_at(&w, 0) || !w.ladder)
-        lpo_doc_put_text(list, NULL, lpo_report_ladder_rest(&w));
+        lpo_doc_put(list, LPO_V(lpo_report_ladder_rest(&w)));
 }

@@ -307,7 +307,7 @@ void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
 /* A rate that is not known, or that differs from row to row, is 0 in the limits. */
 static void put_rate(struct lpo_record *r, const char *key, double rate)
 {
-    lpo_doc_put_real(r, key, rate > 0 ? rate : NAN);
+    lpo_doc_put(r, LPO_KV(key, rate > 0 ? rate : NAN));
 }
 
 /* Members that only some rows have. */
@@ -335,8 +335,7 @@ void lpo_report_put_limits(struct lpo_record *to, const struct lpo_limits *l)
     limit_row *all = lpo_arena_array(to->arena, l->ranked + 1, sizeof *all);
     const struct lpo_rows rows = lpo_tables_rows(NULL, &limits_kind, all, l->ranked + 1);
 
-    lpo_doc_put_text(r, "hardware", l->hardware);
-    lpo_doc_put_text(r, "source", l->source);
+    lpo_doc_put(r, LPO_KV("hardware", l->hardware), LPO_KV("source", l->source));
     put_rate(r, "peak_flops", l->peak);
     put_rate(r, "sheet_peak_flops", l->sheet_peak);
     put_rate(r, "bandwidth", l->bandwidth);

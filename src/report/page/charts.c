@@ -47,12 +47,10 @@ static void put_line(struct lpo_record *list, struct lpo_chart_line *l, int64_t 
         lpo_pack_add_signed(&bytes, whole(p->value, scale) - last);
         last = whole(p->value, scale);
     }
-    lpo_doc_put_text(r, "scope", l->scope);
-    lpo_doc_put_uint(r, "count", l->points.len);
-    lpo_doc_put_uint(r, "seen", l->seen);
-    lpo_doc_put_uint(r, "per_unit", scale < 1 ? 1000 : 1);
+    lpo_doc_put(r, LPO_KV("scope", l->scope), LPO_KV("count", l->points.len),
+                LPO_KV("seen", l->seen), LPO_KV("per_unit", scale < 1 ? 1000 : 1));
     lpo_pack_text(&text, lpo_str_text(&bytes), bytes.len);
-    lpo_doc_put_textn(r, "packed", lpo_str_text(&text), text.len);
+    lpo_doc_put(r, LPO_KV("packed", lpo_doc_textn(lpo_str_text(&text), text.len)));
 }
 
 /* A damaged run.json may say anything: only stages that lie among the samples are shown. */
@@ -69,9 +67,8 @@ static void put_stages(struct lpo_record *to, const struct lpo_rundir *d, int64_
             s->started_ns < zero_ns - (end_ns - zero_ns) || s->wall_ns > INT64_MAX / 4)
             continue;
         r = lpo_doc_put_record(list, NULL);
-        lpo_doc_put_text(r, "name", s->name);
-        lpo_doc_put_int(r, "at_ns", s->started_ns - zero_ns);
-        lpo_doc_put_int(r, "ns", s->wall_ns);
+        lpo_doc_put(r, LPO_KV("name", s->name), LPO_KV("at_ns", s->started_ns - zero_ns),
+                    LPO_KV("ns", s->wall_ns));
     }
 }
 
@@ -110,10 +107,8 @@ void lpo_page_put_charts(struct lpo_record *to, const struct lpo_rundir *d,
         extent(c, chart->clock, &zero_ns, &end_ns);
         if (chart->clock == LPO_CLOCK_TRACE && strip_zero_ns != LPO_NO_TIME)
             zero_ns = strip_zero_ns;
-        lpo_doc_put_text(r, "chapter", chart->chapter);
-        lpo_doc_put_text(r, "title", chart->title);
-        lpo_doc_put_text(r, "unit", chart->unit);
-        lpo_doc_put_text(r, "clock", clocks[chart->clock]);
+        lpo_doc_put(r, LPO_KV("chapter", chart->chapter), LPO_KV("title", chart->title),
+                    LPO_KV("unit", chart->unit), LPO_KV("clock", clocks[chart->clock]));
         lines = lpo_doc_put_list(r, "lines");
         for (size_t k = 0; k < chart->lines.len; k++) {
             lpo_report_chart_thin(&chart->lines.at[k].points, most > 16 ? most : 16);

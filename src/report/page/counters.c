@@ -35,12 +35,11 @@ static void put_use(struct lpo_record *list, const struct lpo_trace *t, const st
     const struct lpo_shape *s = &t->shapes.at[u->shape];
     struct lpo_record *r = lpo_doc_put_list(list, NULL);
 
-    lpo_doc_put_uint(r, NULL, u->kernel);
-    lpo_doc_put_uint(r, NULL, u->launches);
+    lpo_doc_put(r, LPO_V(u->kernel), LPO_V(u->launches));
     for (int i = 0; i < 3; i++)
-        lpo_doc_put_uint(r, NULL, s->grid[i]);
+        lpo_doc_put(r, LPO_V(s->grid[i]));
     for (int i = 0; i < 3; i++)
-        lpo_doc_put_uint(r, NULL, s->block[i]);
+        lpo_doc_put(r, LPO_V(s->block[i]));
 }
 
 void lpo_page_put_shapes(struct lpo_record *to, const struct lpo_analysis *a,
@@ -88,9 +87,9 @@ static void put_values(struct lpo_record *to, const struct lpo_region_scope *s,
             &s->metric_sums.at[(size_t)row->metrics * t->metrics.len + i];
 
         if (sum->weight == 0)
-            lpo_doc_put_null(to, NULL);
+            lpo_doc_put(to, LPO_V(lpo_doc_null()));
         else
-            lpo_doc_put_real(to, NULL, lpo_region_metric_value(t->metrics.at[i].combine, sum));
+            lpo_doc_put(to, LPO_V(lpo_region_metric_value(t->metrics.at[i].combine, sum)));
     }
 }
 
@@ -112,12 +111,11 @@ void lpo_page_put_counters(struct lpo_record *to, const struct lpo_analysis *a,
     list = lpo_doc_put_list(counters, "metrics");
     for (size_t i = 0; i < metrics; i++) {
         const struct lpo_metric *m = &t->metrics.at[i];
-        struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_text(r, "name", lpo_trace_text(t, m->name));
-        lpo_doc_put_text(r, "unit", m->unit == LPO_NONE ? NULL : lpo_trace_text(t, m->unit));
+        lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("name", lpo_trace_text(t, m->name)),
+                    LPO_KV("unit", m->unit == LPO_NONE ? NULL : lpo_trace_text(t, m->unit)));
     }
-    lpo_doc_put_uint(counters, "left_out", t->metrics.len - metrics);
+    lpo_doc_put(counters, LPO_KV("left_out", t->metrics.len - metrics));
     list = lpo_doc_put_list(counters, "regions");
     for (size_t i = 0; i < s->rows.len && values < MOST_VALUES; i++) {
         const struct lpo_region_row *row = &s->rows.at[i];
@@ -127,7 +125,7 @@ void lpo_page_put_counters(struct lpo_record *to, const struct lpo_analysis *a,
         if (row->metrics == LPO_NONE || regions[node] == LPO_NONE)
             continue;
         r = lpo_doc_put_record(list, NULL);
-        lpo_doc_put_uint(r, "row", regions[node]);
+        lpo_doc_put(r, LPO_KV("row", regions[node]));
         put_values(lpo_doc_put_list(r, "values"), s, row, metrics);
         values += metrics;
     }

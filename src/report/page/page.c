@@ -48,7 +48,7 @@ struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct
             k.rows[top->at[i].name] = (uint32_t)k.count++;
         }
     }
-    lpo_doc_put_uint(to, "kernels_left_out", all - k.count);
+    lpo_doc_put(to, LPO_KV("kernels_left_out", all - k.count));
     return k;
 }
 
@@ -115,17 +115,16 @@ void lpo_page_put_rank_steps(struct lpo_record *to, const struct lpo_analysis *a
     r = lpo_doc_put_record(to, "rank_steps");
     list = lpo_doc_put_list(r, "ranks");
     for (size_t i = 0; i < s->ranks.len; i++)
-        lpo_doc_put_int(list, NULL, s->ranks.at[i]);
+        lpo_doc_put(list, LPO_V(s->ranks.at[i]));
     list = lpo_doc_put_list(r, "columns");
     for (size_t i = 0; i < s->columns.len; i++) {
         struct lpo_record *column = lpo_doc_put_list(list, NULL);
 
-        lpo_doc_put_int(column, NULL, s->columns.at[i].first);
-        lpo_doc_put_int(column, NULL, s->columns.at[i].last);
+        lpo_doc_put(column, LPO_V(s->columns.at[i].first), LPO_V(s->columns.at[i].last));
     }
     list = lpo_doc_put_list(r, "parts");
     for (int part = 0; part < LPO_RANK_STEP_PARTS; part++)
-        lpo_doc_put_text(list, NULL, lpo_ranks_step_part_name(part));
+        lpo_doc_put(list, LPO_V(lpo_ranks_step_part_name(part)));
     for (size_t i = 0; i < s->ranks.len * s->columns.len; i++) {
         const struct lpo_rank_step *cell = &s->cells[i];
 
@@ -137,5 +136,5 @@ void lpo_page_put_rank_steps(struct lpo_record *to, const struct lpo_analysis *a
                 lpo_pack_add_signed(&bytes, lpo_ranks_step_mean(cell, part));
     }
     lpo_pack_text(&text, lpo_str_text(&bytes), bytes.len);
-    lpo_doc_put_textn(r, "packed", lpo_str_text(&text), text.len);
+    lpo_doc_put(r, LPO_KV("packed", lpo_doc_textn(lpo_str_text(&text), text.len)));
 }

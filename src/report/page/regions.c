@@ -109,7 +109,7 @@ static uint32_t name_row(struct walk *w, const struct line *l)
         lpo_region_row_add_path(w->t->scope, l->sum, &text);
     else
         lpo_region_add_name(w->t->scope->cells->tree, l->sum->node, &text);
-    lpo_doc_put_textn(w->names, NULL, lpo_str_text(&text), text.len);
+    lpo_doc_put(w->names, LPO_V(lpo_doc_textn(lpo_str_text(&text), text.len)));
     w->name_bytes += text.len;
     return w->name_count++;
 }
@@ -202,8 +202,7 @@ static void add_color(struct walk *w, const struct line *l, uint32_t row)
     if (!w->colors)
         w->colors = lpo_doc_put_list(w->to, "colors");
     pair = lpo_doc_put_list(w->colors, NULL);
-    lpo_doc_put_uint(pair, NULL, row);
-    lpo_doc_put_text(pair, NULL, lpo_arena_printf(w->to->arena, "#%06x", look->color));
+    lpo_doc_put(pair, LPO_V(row), LPO_V(lpo_arena_printf(w->to->arena, "#%06x", look->color)));
 }
 
 static int64_t idle_of(const struct trees *t, const struct line *l)
@@ -261,10 +260,9 @@ static void put_tree(struct lpo_record *to, const struct trees *t, const struct 
         add_color(&w, &lines[i], n);
         shown[i] = n++;
     }
-    lpo_doc_put_uint(to, "count", n);
-    lpo_doc_put_uint(to, "left_out", count - n);
+    lpo_doc_put(to, LPO_KV("count", n), LPO_KV("left_out", count - n));
     lpo_pack_text(&text, lpo_str_text(&w.bytes), w.bytes.len);
-    lpo_doc_put_textn(to, "packed", lpo_str_text(&text), text.len);
+    lpo_doc_put(to, LPO_KV("packed", lpo_doc_textn(lpo_str_text(&text), text.len)));
     lpo_str_free(&w.bytes);
 }
 

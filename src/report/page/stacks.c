@@ -39,7 +39,7 @@ static void put_frame_name(const struct frames *f, struct lpo_record *r,
         text = lpo_region_cells_short_name(f->d->analysis->cells, n->name);
         len = strlen(text);
     }
-    lpo_doc_put_name(r, "name", text, f->bytes + len > MOST_NAME_BYTES ? 0 : len);
+    lpo_doc_put(r, LPO_KV("name", lpo_doc_name(text, f->bytes + len > MOST_NAME_BYTES ? 0 : len)));
 }
 
 static uint32_t frame_of(struct frames *f, const struct lpo_stack_node *n)
@@ -52,13 +52,13 @@ static uint32_t frame_of(struct frames *f, const struct lpo_stack_node *n)
     if (!fresh)
         return row;
     r = lpo_doc_put_record(f->list, NULL);
-    lpo_doc_put_text(r, "kind", lpo_stacks_kind_name((enum lpo_stack_kind)n->kind));
+    lpo_doc_put(r, LPO_KV("kind", lpo_stacks_kind_name((enum lpo_stack_kind)n->kind)));
     put_frame_name(f, r, n);
     lpo_stacks_text(f->d->analysis->tree, n, &len);
     f->bytes += len;
     if (n->kind >= LPO_STACK_KERNEL && n->kind <= LPO_STACK_MEMSET && n->name != LPO_NONE &&
         f->d->kernels.rows[n->name] != LPO_NONE)
-        lpo_doc_put_uint(r, "kernel", f->d->kernels.rows[n->name]);
+        lpo_doc_put(r, LPO_KV("kernel", f->d->kernels.rows[n->name]));
     return row;
 }
 
@@ -141,7 +141,7 @@ static void put_packed(struct lpo_record *to, const struct lpo_str *bytes)
     LPO_STR text = { 0 };
 
     lpo_pack_text(&text, lpo_str_text(bytes), bytes->len);
-    lpo_doc_put_textn(to, "packed", lpo_str_text(&text), text.len);
+    lpo_doc_put(to, LPO_KV("packed", lpo_doc_textn(lpo_str_text(&text), text.len)));
 }
 
 static void put_stacks(struct frames *f, struct lpo_record *to)
@@ -161,8 +161,7 @@ static void put_stacks(struct frames *f, struct lpo_record *to)
     find_shares(&copy, &p);
     rows = pack_nodes(f, &copy, &p, choose_share(&copy, &p), &bytes);
     stacks = lpo_doc_put_record(to, "stacks");
-    lpo_doc_put_uint(stacks, "count", rows);
-    lpo_doc_put_uint(stacks, "left_out", n - rows);
+    lpo_doc_put(stacks, LPO_KV("count", rows), LPO_KV("left_out", n - rows));
     put_packed(stacks, &bytes);
     lpo_vec_free(&copy.nodes);
     free(p.total);
@@ -258,8 +257,7 @@ static void put_thread(struct frames *f, struct lpo_record *r, uint32_t thread,
         last_ns = s.start_ns;
         count++;
     }
-    lpo_doc_put_uint(r, "count", count);
-    lpo_doc_put_uint(r, "left_out", folded);
+    lpo_doc_put(r, LPO_KV("count", count), LPO_KV("left_out", folded));
 }
 
 static int64_t first_start(const struct lpo_trace *t, const uint32_t *threads, size_t n)
@@ -291,15 +289,14 @@ static void put_threads(struct frames *f, struct lpo_record *to, struct lpo_page
     if (d->zero_ns == LPO_NO_TIME)
         d->zero_ns = first_start(t, threads, n);
     host = lpo_doc_put_record(to, "host");
-    lpo_doc_put_int(host, "zero_ns", d->zero_ns);
-    lpo_doc_put_int(host, "least_ns", p.least_ns);
+    lpo_doc_put(host, LPO_KV("zero_ns", d->zero_ns), LPO_KV("least_ns", p.least_ns));
     list = lpo_doc_put_list(host, "threads");
     for (size_t i = 0; i < n; i++) {
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put_uint(r, "row", threads[i]);
-        lpo_doc_put_uint(r, "process", t->processes.at[t->threads.at[threads[i]].process].pid);
-        lpo_doc_put_uint(r, "thread", t->threads.at[threads[i]].tid);
+        lpo_doc_put(r, LPO_KV("row", threads[i]),
+                    LPO_KV("process", t->processes.at[t->threads.at[threads[i]].process].pid),
+                    LPO_KV("thread", t->threads.at[threads[i]].tid));
         put_thread(f, r, threads[i], &p, &bytes);
     }
     put_packed(host, &bytes);
@@ -334,7 +331,7 @@ bool lpo_page_put_slices(struct lpo_record *to, const struct lpo_page_detail *d,
         return false;
     f.list = lpo_doc_put_list(to, "frames");
     choose_length(&p, &row, 1, LPO_PAGE_MOST_EVENTS);
-    lpo_doc_put_int(to, "least_ns", p.least_ns);
+    lpo_doc_put(to, LPO_KV("least_ns", p.least_ns));
     put_thread(&f, to, row, &p, &bytes);
     put_packed(to, &bytes);
     lpo_map_pair_free(&f.map);

@@ -176,7 +176,7 @@ static void put_packed(struct lpo_record *to, const struct lpo_str *bytes)
     LPO_STR text = { 0 };
 
     lpo_pack_text(&text, lpo_str_text(bytes), bytes->len);
-    lpo_doc_put_textn(to, "packed", lpo_str_text(&text), text.len);
+    lpo_doc_put(to, LPO_KV("packed", lpo_doc_textn(lpo_str_text(&text), text.len)));
 }
 
 void lpo_page_put_strip(struct lpo_record *to, struct lpo_page_detail *d)
@@ -195,11 +195,10 @@ void lpo_page_put_strip(struct lpo_record *to, struct lpo_page_detail *d)
         return;
     d->zero_ns = s.zero_ns;
     strip = lpo_doc_put_record(to, "strip");
-    lpo_doc_put_int(strip, "zero_ns", s.zero_ns);
-    lpo_doc_put_int(strip, "span_ns", s.end_ns - s.zero_ns);
+    lpo_doc_put(strip, LPO_KV("zero_ns", s.zero_ns), LPO_KV("span_ns", s.end_ns - s.zero_ns));
     lanes = lpo_doc_put_list(strip, "lanes");
     step = choose_step(&s, MOST_OPERATIONS);
-    lpo_doc_put_int(strip, "step_ns", step);
+    lpo_doc_put(strip, LPO_KV("step_ns", step));
     for (size_t i = 0; i < s.count; i = end) {
         const struct lpo_gpu_op *first = &a->trace->gpu_ops.at[s.rows[i]];
         struct lpo_record *lane;
@@ -210,13 +209,13 @@ void lpo_page_put_strip(struct lpo_record *to, struct lpo_page_detail *d)
             break;
         }
         lane = lpo_doc_put_record(lanes, NULL);
-        lpo_doc_put_text(lane, "device",
-                         lpo_report_device_scope(to->arena, &a->trace->devices.at[first->device]));
-        lpo_doc_put_uint(lane, "stream", first->stream);
-        lpo_doc_put_uint(lane, "count", add_lane(&s, &bytes, i, end, step));
+        lpo_doc_put(lane,
+                    LPO_KV("device", lpo_report_device_scope(to->arena,
+                                                             &a->trace->devices.at[first->device])),
+                    LPO_KV("stream", first->stream),
+                    LPO_KV("count", add_lane(&s, &bytes, i, end, step)));
     }
-    lpo_doc_put_uint(strip, "operations", s.count);
-    lpo_doc_put_uint(strip, "left_out", left_out);
+    lpo_doc_put(strip, LPO_KV("operations", s.count), LPO_KV("left_out", left_out));
     put_packed(strip, &bytes);
 }
 
@@ -245,8 +244,8 @@ bool lpo_page_put_operations(struct lpo_record *to, const struct lpo_page_detail
             s.rows[s.count++] = d->operations[i];
     }
     step = choose_step(&s, LPO_PAGE_MOST_EVENTS);
-    lpo_doc_put_uint(to, "count", add_lane(&s, &bytes, 0, s.count, step));
-    lpo_doc_put_int(to, "step_ns", step);
+    lpo_doc_put(to, LPO_KV("count", add_lane(&s, &bytes, 0, s.count, step)),
+                LPO_KV("step_ns", step));
     put_packed(to, &bytes);
     free(s.rows);
     return true;

@@ -10,17 +10,15 @@
 #include "util/arena.h"
 #include "util/str.h"
 
-static void put_seconds(struct lpo_record *r, const char *key, double s)
+/* NAN is null. */
+static double above_0(double v)
 {
-    if (s > 0)
-        lpo_doc_put_real(r, key, s);
-    else
-        lpo_doc_put_null(r, key);
+    return v > 0 ? v : NAN;
 }
 
-static void put_bytes(struct lpo_record *r, const char *key, double bytes)
+static struct lpo_doc_value bytes_of(double bytes)
 {
-    lpo_doc_put_whole(r, key, lpo_measure_computed(bytes));
+    return lpo_doc_whole(lpo_measure_computed(bytes));
 }
 
 /* Each part is rounded to whole bytes, and the sum is that of the parts as they are printed. */
@@ -29,16 +27,12 @@ static void put_sums(struct lpo_record *r, const struct lpo_sums *s)
     double bytes =
         nearbyint(s->weight_bytes) + nearbyint(s->activation_bytes) + nearbyint(s->kv_bytes);
 
-    lpo_doc_put_uint(r, "flops", s->flops);
-    put_bytes(r, "bytes", bytes);
-    put_bytes(r, "weight_bytes", s->weight_bytes);
-    put_bytes(r, "activation_bytes", s->activation_bytes);
-    put_bytes(r, "kv_bytes", s->kv_bytes);
-    if (bytes > 0)
-        lpo_doc_put_real(r, "intensity", (double)s->flops / bytes);
-    else
-        lpo_doc_put_null(r, "intensity");
-    put_seconds(r, "seconds", s->seconds);
+    lpo_doc_put(r, LPO_KV("flops", s->flops), LPO_KV("bytes", bytes_of(bytes)),
+                LPO_KV("weight_bytes", bytes_of(s->weight_bytes)),
+                LPO_KV("activation_bytes", bytes_of(s->activation_bytes)),
+                LPO_KV("kv_bytes", bytes_of(s->kv_bytes)),
+                LPO_KV("intensity", bytes > 0 ? (double)s->flops / bytes : NAN),
+                LPO_KV("seconds", above_0(s->seconds)));
 }
 
 static void put_kinds(struct lpo_record *r, const struct lpo_sums *s)
@@ -48,10 +42,10 @@ static void put_kinds(struct lpo_record *r, const struct lpo_sums *s)
 
     for (int k = 0; k < LPO_OP_KINDS; k++)
         if (s->by_kind[k])
-            lpo_doc_put_uint(kinds, lpo_model_op_kind_name((enum lpo_op_kind)k), s->by_kind[k]);
+            lpo_doc_put(kinds, LPO_KV(lpo_model_op_kind_name((enum lpo_op_kind)k), s->by_kind[k]));
     for (int k = LPO_ATEN_NONE + 1; k < LPO_ATENS; k++)
         if (s->by_aten[k])
-            lpo_doc_put_uint(ops, lpo_model_aten_name((enum lpo_aten)k), s->by_aten[k]);
+            lpo_doc_put(ops, LPO_KV(lpo_model_aten_name((enum lpo_aten)k), s->by_aten[k]));
 }
 
 /* What holds `s` back, and the rate at its seconds and those of communication. */
@@ -61,8 +55,8 @@ static void put_rate(struct lpo_record *r, const struct lpo_phase_result *p,
     const char *key = kind == LPO_IMAGE ? "images_per_second" : "tokens_per_second";
     double things = (double)p->phase.batch * (double)(kind == LPO_IMAGE ? 1 : p->phase.tokens);
 
-    lpo_doc_put_text(r, "bound", lpo_static_bound(s, comm_seconds));
-    lpo_doc_put_real(r, key, s->seconds > 0 ? things / (s->seconds + comm_seconds) : NAN);
+    lpo_doc_put(r, LPO_KV("bound", lpo_static_bound(s, comm_seconds)),
+                LPO_KV(key, s->seconds > 0 ? things / (s->seconds + comm_seconds) : NAN));
 }
 
 static void put_rank(struct lpo_record *to, const struct lpo_model_needs *n,
@@ -70,19 +64,16 @@ static void put_rank(struct lpo_record *to, const struct lpo_model_needs *n,
 {
     const struct lpo_phase_result *p = &n->phase[kind];
     double step = p->rank.seconds > 0 ? p->rank.seconds + p->comm_seconds : 0;
-
     struct lpo_record *r;
 
     if (n->options.tp < 2)
         return;
     r = lpo_doc_put_record(to, "rank");
-    lpo_doc_put_text(r, "scope", "rank");
+    lpo_doc_put(r, LPO_KV("scope", "rank"));
     put_sums(r, &p->rank);
-    lpo_doc_put_whole(r, "comm_bytes",
-                      p->comm_bytes > 0 ? lpo_measure_computed(p->comm_bytes)
-                                        : lpo_measure_unknown());
-    put_seconds(r, "comm_seconds", p->comm_seconds);
-    put_seconds(r, "step_seconds", step);
+    lpo_doc_put(r, LPO_KV("comm_bytes", bytes_of(above_0(p->comm_bytes))),
+                LPO_KV("comm_seconds", above_0(p->comm_seconds)),
+                LPO_KV("step_seconds", above_0(step)));
     put_rate(r, p, kind, &p->rank, p->comm_seconds);
 }
 
@@ -91,37 +82,30 @@ static void put_phase(struct lpo_record *data, const struct lpo_static_report *r
 {
     const struct lpo_model_needs *n = report->needs;
     const struct lpo_phase_result *p = &n->phase[kind];
-    struct lpo_record *r, *mla;
+    struct lpo_record *r;
 
     if (!p->present) {
-        lpo_doc_put_null(data, lpo_model_phase_name(kind));
+        lpo_doc_put(data, LPO_KV(lpo_model_phase_name(kind), lpo_doc_null()));
         return;
     }
     r = lpo_doc_put_record(data, lpo_model_phase_name(kind));
-    lpo_doc_put_text(r, "scope", "model");
-    if (kind == LPO_PREFILL)
-        lpo_doc_put_uint(r, "tokens", p->phase.tokens);
-    if (kind == LPO_DECODE)
-        lpo_doc_put_uint(r, "context", p->phase.cached);
-    if (kind == LPO_IMAGE) {
-        lpo_doc_put_uint(r, "image", p->phase.image);
-        lpo_doc_put_uint(r, "tokens", lpo_model_image_tokens(n->model, p->phase.image));
-        if (n->options.parts) {
-            lpo_doc_put_uint(r, "parts", n->options.parts);
-            lpo_doc_put_uint(r, "part_image", n->options.part);
-        }
-    }
-    lpo_doc_put_uint(r, "batch", p->phase.batch);
+    lpo_doc_put(r, LPO_KV("scope", "model"),
+                LPO_KV_IF(kind == LPO_PREFILL, "tokens", p->phase.tokens),
+                LPO_KV_IF(kind == LPO_DECODE, "context", p->phase.cached));
+    if (kind == LPO_IMAGE)
+        lpo_doc_put(r, LPO_KV("image", p->phase.image),
+                    LPO_KV("tokens", lpo_model_image_tokens(n->model, p->phase.image)),
+                    LPO_KV_IF(n->options.parts, "parts", n->options.parts),
+                    LPO_KV_IF(n->options.parts, "part_image", n->options.part));
+    lpo_doc_put(r, LPO_KV("batch", p->phase.batch));
     put_sums(r, &p->all);
     put_kinds(r, &p->all);
     put_rate(r, p, kind, &p->all, 0);
     put_rank(r, n, kind);
-    if (kind == LPO_DECODE && n->mla_flops[0]) {
-        mla = lpo_doc_put_record(r, "mla");
-        lpo_doc_put_uint(mla, "absorbed_flops", n->mla_flops[0]);
-        lpo_doc_put_uint(mla, "expanded_flops", n->mla_flops[1]);
-        lpo_doc_put_text(mla, "counted", p->phase.absorb ? "absorbed" : "expanded");
-    }
+    if (kind == LPO_DECODE && n->mla_flops[0])
+        lpo_doc_put(lpo_doc_put_record(r, "mla"), LPO_KV("absorbed_flops", n->mla_flops[0]),
+                    LPO_KV("expanded_flops", n->mla_flops[1]),
+                    LPO_KV("counted", p->phase.absorb ? "absorbed" : "expanded"));
 }
 
 static void put_choices(struct lpo_record *data, const struct lpo_model_needs *n)
@@ -130,79 +114,64 @@ static void put_choices(struct lpo_record *data, const struct lpo_model_needs *n
     bool framework = o->counting == LPO_COUNT_FRAMEWORK;
     struct lpo_record *r = lpo_doc_put_record(data, "choices");
 
-    lpo_doc_put_text(r, "counting", framework ? "framework" : "model");
-    lpo_doc_put_text(r, "causal", framework ? "full" : "halved");
-    lpo_doc_put_text(r, "sliding_window", framework ? "cache only" : "applied");
-    lpo_doc_put_text(r, "head", o->head_all ? "every position" : "last position");
-    lpo_doc_put_text(r, "attention", o->unfused ? "unfused" : "flash");
-    lpo_doc_put_text(r, "elementwise", "fused");
-    lpo_doc_put_text(r, "mla",
-                     n->model->decoder && n->model->decoder->base.kv_rank
-                         ? o->mla == LPO_MLA_ABSORBED ? "absorbed" : "expanded"
-                         : NULL);
-    lpo_doc_put_flag(r, "tied_head", n->model->decoder && n->model->decoder->tied);
-    lpo_doc_put_text(r, "dtype", lpo_dtype_name(o->dtype));
-    lpo_doc_put_text(r, "kv_dtype", lpo_dtype_name(o->kv_dtype));
-    lpo_doc_put_text(r, "compute_dtype", lpo_dtype_name(n->compute_dtype));
-    lpo_doc_put_uint(r, "tp", o->tp);
+    lpo_doc_put(
+        r, LPO_KV("counting", framework ? "framework" : "model"),
+        LPO_KV("causal", framework ? "full" : "halved"),
+        LPO_KV("sliding_window", framework ? "cache only" : "applied"),
+        LPO_KV("head", o->head_all ? "every position" : "last position"),
+        LPO_KV("attention", o->unfused ? "unfused" : "flash"), LPO_KV("elementwise", "fused"),
+        LPO_KV("mla", n->model->decoder && n->model->decoder->base.kv_rank
+                          ? o->mla == LPO_MLA_ABSORBED ? "absorbed" : "expanded"
+                          : NULL),
+        LPO_KV("tied_head", lpo_doc_flag(n->model->decoder && n->model->decoder->tied)),
+        LPO_KV("dtype", lpo_dtype_name(o->dtype)), LPO_KV("kv_dtype", lpo_dtype_name(o->kv_dtype)),
+        LPO_KV("compute_dtype", lpo_dtype_name(n->compute_dtype)), LPO_KV("tp", o->tp));
 }
 
 static void put_cache(struct lpo_record *data, const struct lpo_model_needs *n)
 {
     const struct lpo_model_memory *m = &n->memory;
-    struct lpo_record *r = lpo_doc_put_record(data, "kv_cache"), *rank;
+    double per_token = (double)n->kv_elements * lpo_dtype_bytes(n->options.kv_dtype);
+    struct lpo_record *r = lpo_doc_put_record(data, "kv_cache");
 
-    lpo_doc_put_text(r, "scope", "model");
-    put_bytes(r, "bytes_per_token", (double)n->kv_elements * lpo_dtype_bytes(n->options.kv_dtype));
-    lpo_doc_put_uint(r, "elements_per_token", n->kv_elements);
-    put_bytes(r, "bytes", m->kv_model);
-    if (n->options.tp > 1) {
-        rank = lpo_doc_put_record(r, "rank");
-        lpo_doc_put_text(rank, "scope", "rank");
-        put_bytes(rank, "bytes_per_token", m->kv_per_token);
-        put_bytes(rank, "bytes", m->kv);
-    }
+    lpo_doc_put(r, LPO_KV("scope", "model"), LPO_KV("bytes_per_token", bytes_of(per_token)),
+                LPO_KV("elements_per_token", n->kv_elements),
+                LPO_KV("bytes", bytes_of(m->kv_model)));
+    if (n->options.tp > 1)
+        lpo_doc_put(lpo_doc_put_record(r, "rank"), LPO_KV("scope", "rank"),
+                    LPO_KV("bytes_per_token", bytes_of(m->kv_per_token)),
+                    LPO_KV("bytes", bytes_of(m->kv)));
 }
 
 static void put_memory(struct lpo_record *data, const struct lpo_model_needs *n)
 {
     const struct lpo_model_memory *m = &n->memory;
     bool known = n->options.hardware && n->options.hardware->memory > 0;
-    struct lpo_record *r = lpo_doc_put_record(data, "memory");
+    double peak = nearbyint(m->weights) + nearbyint(m->kv) + nearbyint(m->activations);
 
-    lpo_doc_put_text(r, "scope", "rank");
-    put_bytes(r, "weights", m->weights);
-    put_bytes(r, "kv", m->kv);
-    put_bytes(r, "activations", m->activations);
-    put_bytes(r, "peak", nearbyint(m->weights) + nearbyint(m->kv) + nearbyint(m->activations));
-    if (known) {
-        lpo_doc_put_flag(r, "fits", m->fits);
-        lpo_doc_put_uint(r, "max_batch", m->max_batch);
-        lpo_doc_put_uint(r, "max_context", m->max_context);
-    }
+    lpo_doc_put(lpo_doc_put_record(data, "memory"), LPO_KV("scope", "rank"),
+                LPO_KV("weights", bytes_of(m->weights)), LPO_KV("kv", bytes_of(m->kv)),
+                LPO_KV("activations", bytes_of(m->activations)), LPO_KV("peak", bytes_of(peak)),
+                LPO_KV_IF(known, "fits", m->fits), LPO_KV_IF(known, "max_batch", m->max_batch),
+                LPO_KV_IF(known, "max_context", m->max_context));
 }
 
 static void put_hardware(struct lpo_record *data, const struct lpo_model_needs *n)
 {
     const struct lpo_hardware *hw = n->options.hardware;
-    struct lpo_record *r;
 
     if (!hw) {
-        lpo_doc_put_null(data, "hardware");
+        lpo_doc_put(data, LPO_KV("hardware", lpo_doc_null()));
         return;
     }
-    r = lpo_doc_put_record(data, "hardware");
-    lpo_doc_put_text(r, "name", hw->name);
-    lpo_doc_put_text(r, "label", hw->label);
-    lpo_doc_put_text(r, "source", hw->source);
-    lpo_doc_put_real(r, "peak_flops", lpo_gpu_hardware_peak(hw, n->options.dtype, NULL));
-    lpo_doc_put_real(r, "sheet_peak_flops",
-                     lpo_gpu_hardware_peak(lpo_gpu_hardware_sheet(hw), n->options.dtype, NULL));
-    lpo_doc_put_text(r, "peak_dtype", lpo_dtype_name(n->compute_dtype));
-    lpo_doc_put_real(r, "bandwidth", hw->bandwidth);
-    lpo_doc_put_whole(r, "memory",
-                      hw->memory > 0 ? lpo_measure_computed(hw->memory) : lpo_measure_unknown());
-    lpo_doc_put_real(r, "ridge", lpo_gpu_hardware_ridge(hw, n->options.dtype));
+    lpo_doc_put(lpo_doc_put_record(data, "hardware"), LPO_KV("name", hw->name),
+                LPO_KV("label", hw->label), LPO_KV("source", hw->source),
+                LPO_KV("peak_flops", lpo_gpu_hardware_peak(hw, n->options.dtype, NULL)),
+                LPO_KV("sheet_peak_flops",
+                       lpo_gpu_hardware_peak(lpo_gpu_hardware_sheet(hw), n->options.dtype, NULL)),
+                LPO_KV("peak_dtype", lpo_dtype_name(n->compute_dtype)),
+                LPO_KV("bandwidth", hw->bandwidth), LPO_KV("memory", bytes_of(above_0(hw->memory))),
+                LPO_KV("ridge", lpo_gpu_hardware_ridge(hw, n->options.dtype)));
 }
 
 /* As its kernels were measured best. Norms and lookups were not: they count at the roof. */
@@ -217,7 +186,7 @@ static void put_best(struct lpo_record *to, const struct lpo_static_report *repo
     if (m->at.block == LPO_BLOCK_NORM || m->at.block == LPO_BLOCK_EMBED)
         seconds = m->rank[k].seconds;
     if (isfinite(seconds))
-        lpo_doc_put_real(to, "best_seconds", seconds);
+        lpo_doc_put(to, LPO_KV("best_seconds", seconds));
 }
 
 static void put_module(struct lpo_record *r, const struct lpo_static_report *report,
@@ -225,13 +194,10 @@ static void put_module(struct lpo_record *r, const struct lpo_static_report *rep
 {
     const struct lpo_model_needs *n = report->needs;
 
-    lpo_doc_put_text(r, "name", m->name);
-    lpo_doc_put_text(r, "part", n->model->parts[m->at.part]);
-    if (m->at.layer >= 0)
-        lpo_doc_put_int(r, "layer", m->at.layer);
-    lpo_doc_put_text(r, "block", lpo_model_block_name(m->at.block));
-    lpo_doc_put_uint(r, "parameters", m->params);
-    lpo_doc_put_uint(r, "active_parameters", m->active_params);
+    lpo_doc_put(r, LPO_KV("name", m->name), LPO_KV("part", n->model->parts[m->at.part]),
+                LPO_KV_IF(m->at.layer >= 0, "layer", m->at.layer),
+                LPO_KV("block", lpo_model_block_name(m->at.block)), LPO_KV("parameters", m->params),
+                LPO_KV("active_parameters", m->active_params));
     for (int k = 0; k < LPO_PHASES; k++) {
         struct lpo_record *phase;
 
@@ -266,54 +232,40 @@ static void put_sweep(struct lpo_record *data, const struct lpo_static_report *r
     rows = lpo_doc_put_list(data, "sweep");
     for (size_t i = 0; i < report->sweeps; i++) {
         const struct lpo_sweep_row *s = &report->sweep[i];
-        struct lpo_record *r = lpo_doc_put_record(rows, NULL);
+        bool served = report->serving != NULL;
 
-        lpo_doc_put_uint(r, "seq", s->seq);
-        lpo_doc_put_uint(r, "context", s->context);
-        lpo_doc_put_uint(r, "batch", s->batch);
-        lpo_doc_put_uint(r, "tp", s->tp);
-        if (s->image)
-            lpo_doc_put_uint(r, "image", s->image);
-        lpo_doc_put_uint(r, "prefill_flops", s->prefill_flops);
-        lpo_doc_put_uint(r, "decode_flops", s->decode_flops);
-        lpo_doc_put_uint(r, "vision_flops", s->vision_flops);
-        lpo_doc_put_uint(r, "rank_prefill_flops", s->rank_flops[LPO_PREFILL]);
-        lpo_doc_put_uint(r, "rank_decode_flops", s->rank_flops[LPO_DECODE]);
-        lpo_doc_put_uint(r, "rank_vision_flops", s->rank_flops[LPO_IMAGE]);
-        put_seconds(r, "prefill_seconds", s->prefill_s);
-        put_seconds(r, "decode_seconds", s->decode_s);
-        put_seconds(r, "vision_seconds", s->vision_s);
-        put_bytes(r, "peak_bytes", s->peak_bytes);
-        if (s->fits >= 0)
-            lpo_doc_put_flag(r, "fits", s->fits != 0);
-        if (!report->serving)
-            continue;
-        lpo_doc_put_uint(r, "osl", s->osl);
-        lpo_doc_put_uint(r, "ep", s->ep);
-        lpo_doc_put_real(r, "ttft_ms", s->ttft_ms);
-        lpo_doc_put_real(r, "tpot_ms", s->tpot_ms);
-        lpo_doc_put_real(r, "tokens_per_second", s->tokens_per_second);
+        lpo_doc_put(
+            lpo_doc_put_record(rows, NULL), LPO_KV("seq", s->seq), LPO_KV("context", s->context),
+            LPO_KV("batch", s->batch), LPO_KV("tp", s->tp), LPO_KV_IF(s->image, "image", s->image),
+            LPO_KV("prefill_flops", s->prefill_flops), LPO_KV("decode_flops", s->decode_flops),
+            LPO_KV("vision_flops", s->vision_flops),
+            LPO_KV("rank_prefill_flops", s->rank_flops[LPO_PREFILL]),
+            LPO_KV("rank_decode_flops", s->rank_flops[LPO_DECODE]),
+            LPO_KV("rank_vision_flops", s->rank_flops[LPO_IMAGE]),
+            LPO_KV("prefill_seconds", above_0(s->prefill_s)),
+            LPO_KV("decode_seconds", above_0(s->decode_s)),
+            LPO_KV("vision_seconds", above_0(s->vision_s)),
+            LPO_KV("peak_bytes", bytes_of(s->peak_bytes)),
+            LPO_KV_IF(s->fits >= 0, "fits", lpo_doc_flag(s->fits != 0)),
+            LPO_KV_IF(served, "osl", s->osl), LPO_KV_IF(served, "ep", s->ep),
+            LPO_KV_IF(served, "ttft_ms", s->ttft_ms), LPO_KV_IF(served, "tpot_ms", s->tpot_ms),
+            LPO_KV_IF(served, "tokens_per_second", s->tokens_per_second));
     }
 }
 
 static void put_source(struct lpo_record *data, const struct lpo_static_report *report)
 {
     const struct lpo_model_files *f = report->files;
-    struct lpo_record *r;
 
-    lpo_doc_put_text(data, "model", report->path);
+    lpo_doc_put(data, LPO_KV("model", report->path));
     if (!f)
         return;
-    r = lpo_doc_put_record(data, "source");
-    lpo_doc_put_text(r, "config", f->config_path);
-    lpo_doc_put_flag(r, "config_from_weights", f->config_made);
-    lpo_doc_put_flag(r, "config_guessed", f->config_guessed);
-    lpo_doc_put_uint(r, "weight_files", f->files);
-    if (f->files) {
-        lpo_doc_put_uint(r, "tensors", f->tensors.len);
-        lpo_doc_put_uint(r, "parameters", f->params);
-        lpo_doc_put_uint(r, "bytes", f->bytes);
-    }
+    lpo_doc_put(lpo_doc_put_record(data, "source"), LPO_KV("config", f->config_path),
+                LPO_KV("config_from_weights", lpo_doc_flag(f->config_made)),
+                LPO_KV("config_guessed", lpo_doc_flag(f->config_guessed)),
+                LPO_KV("weight_files", f->files), LPO_KV_IF(f->files, "tensors", f->tensors.len),
+                LPO_KV_IF(f->files, "parameters", f->params),
+                LPO_KV_IF(f->files, "bytes", f->bytes));
 }
 
 static void put_notes(struct lpo_record *data, const struct lpo_static_report *report)
@@ -324,26 +276,21 @@ static void put_notes(struct lpo_record *data, const struct lpo_static_report *r
 
     lpo_static_notes(report, &notes);
     for (p = lpo_str_text(&notes); *p; p += strcspn(p, "\n"), p += *p == '\n')
-        lpo_doc_put_textn(list, NULL, p, strcspn(p, "\n"));
+        lpo_doc_put(list, LPO_V(lpo_doc_textn(p, strcspn(p, "\n"))));
 }
 
 void lpo_static_put_records(struct lpo_record *data, const struct lpo_static_report *report)
 {
     const struct lpo_model_needs *n = report->needs;
-    struct lpo_record *parameters;
 
-    lpo_doc_put_text(data, "family", n->model->family);
-    lpo_doc_put_text(data, "label", n->model->label);
-    lpo_doc_put_text(data, "model_type", n->model->model_type);
-    lpo_doc_put_flag(data, "fallback", n->model->guessed);
+    lpo_doc_put(data, LPO_KV("family", n->model->family), LPO_KV("label", n->model->label),
+                LPO_KV("model_type", n->model->model_type),
+                LPO_KV("fallback", lpo_doc_flag(n->model->guessed)));
     put_source(data, report);
-    parameters = lpo_doc_put_record(data, "parameters");
-    lpo_doc_put_uint(parameters, "total", n->params);
-    lpo_doc_put_uint(parameters, "active", n->active_params);
-    if (n->predictor_params)
-        lpo_doc_put_uint(parameters, "prediction_heads", n->predictor_params);
-    if (n->model->unknown)
-        lpo_doc_put_text(parameters, "unknown", n->model->unknown);
+    lpo_doc_put(lpo_doc_put_record(data, "parameters"), LPO_KV("total", n->params),
+                LPO_KV("active", n->active_params),
+                LPO_KV_IF(n->predictor_params, "prediction_heads", n->predictor_params),
+                LPO_KV_IF(n->model->unknown, "unknown", n->model->unknown));
     put_choices(data, n);
     for (int k = 0; k < LPO_PHASES; k++)
         put_phase(data, report, (enum lpo_phase_kind)k);

@@ -173,13 +173,10 @@ static void add_row(void *to, enum lpo_phase_kind k, int group, double expected,
 static void put_row(void *to, enum lpo_phase_kind k, int group, double expected,
                     const struct measured *m)
 {
-    struct lpo_record *r = lpo_doc_put_record(to, NULL);
-
-    lpo_doc_put_text(r, "phase", lpo_model_phase_name(k));
-    lpo_doc_put_text(r, "region", groups[group].title);
-    lpo_doc_put_real(r, "expected_ns", expected);
-    lpo_doc_put_real(r, "busy_ns", m->busy_ns > 0 ? m->busy_ns : NAN);
-    lpo_doc_put_real(r, "measured_ns", m->elapsed_ns);
+    lpo_doc_put(lpo_doc_put_record(to, NULL), LPO_KV("phase", lpo_model_phase_name(k)),
+                LPO_KV("region", groups[group].title), LPO_KV("expected_ns", expected),
+                LPO_KV("busy_ns", m->busy_ns > 0 ? m->busy_ns : NAN),
+                LPO_KV("measured_ns", m->elapsed_ns));
 }
 
 /* Throughput against what one user sees, for each point of a sweep. */
@@ -260,7 +257,7 @@ static void put_phase(struct lpo_record *to, const char *key, const struct lpo_s
 {
     struct lpo_record *r = lpo_doc_put_record(to, key), *list;
 
-    lpo_doc_put_real(r, "us", p->us);
+    lpo_doc_put(r, LPO_KV("us", p->us));
     list = lpo_doc_put_list(r, "parts");
     for (int i = 0; i < LPO_SERVING_PARTS; i++) {
         const struct lpo_serving_time *t = &p->part[i];
@@ -269,10 +266,9 @@ static void put_phase(struct lpo_record *to, const char *key, const struct lpo_s
         if (!(t->us > 0))
             continue;
         one = lpo_doc_put_record(list, NULL);
-        lpo_doc_put_text(one, "part", lpo_reference_serving_part((enum lpo_serving_part)i));
-        lpo_doc_put_real(one, "us", t->us);
-        lpo_doc_put_real(one, "outside_us", t->outside_us);
-        lpo_doc_put_text(one, "bound", lpo_reference_serving_bound(t->bound));
+        lpo_doc_put(one, LPO_KV("part", lpo_reference_serving_part((enum lpo_serving_part)i)),
+                    LPO_KV("us", t->us), LPO_KV("outside_us", t->outside_us),
+                    LPO_KV("bound", lpo_reference_serving_bound(t->bound)));
     }
 }
 
@@ -286,22 +282,17 @@ void lpo_static_serving_put(struct lpo_record *data, const struct lpo_static_rep
     if (!s)
         return;
     to = lpo_doc_put_record(data, "serving");
-    lpo_doc_put_text(to, "gpu", s->gpu);
-    lpo_doc_put_text(to, "source", s->source);
-    lpo_doc_put_text(to, "framework", s->predicted.framework);
-    lpo_doc_put_uint(to, "isl", o->seq);
-    lpo_doc_put_uint(to, "osl", o->output);
-    lpo_doc_put_uint(to, "batch", o->batch);
-    lpo_doc_put_uint(to, "tp", o->tp);
-    lpo_doc_put_uint(to, "ep", o->ep);
-    lpo_doc_put_text(to, "unknown", s->predicted.unknown);
+    lpo_doc_put(to, LPO_KV("gpu", s->gpu), LPO_KV("source", s->source),
+                LPO_KV("framework", s->predicted.framework), LPO_KV("isl", o->seq),
+                LPO_KV("osl", o->output), LPO_KV("batch", o->batch), LPO_KV("tp", o->tp),
+                LPO_KV("ep", o->ep), LPO_KV("unknown", s->predicted.unknown));
     put_phase(to, "prefill", &s->predicted.prefill);
     put_phase(to, "decode", &s->predicted.decode);
-    lpo_doc_put_real(to, "ttft_ms", s->predicted.ttft_ms);
-    lpo_doc_put_real(to, "tpot_ms", s->predicted.tpot_ms);
-    lpo_doc_put_real(to, "tokens_per_second", s->predicted.tokens_per_second);
+    lpo_doc_put(to, LPO_KV("ttft_ms", s->predicted.ttft_ms),
+                LPO_KV("tpot_ms", s->predicted.tpot_ms),
+                LPO_KV("tokens_per_second", s->predicted.tokens_per_second));
     if (o->hardware && o->hardware->memory > 0)
-        lpo_doc_put_uint(to, "requests_fit", m->max_batch);
+        lpo_doc_put(to, LPO_KV("requests_fit", m->max_batch));
     if (s->measured)
         each_measured(s, put_row, lpo_doc_put_list(to, "measured"));
 }
