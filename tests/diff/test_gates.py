@@ -162,7 +162,7 @@ class Gates(LpoCase):
         slow = self.sampled("slow", **{**busy, "sm_mhz": 1410, "power_mw": 350000, "throttle_reasons": 0x24})
         self.assertEqual(reasons(slow), {"sm_clock": ("1980", "1410"), "power": ("600", "350"),
                                          "slowed": ("in no sample", "in 100 % of the samples (power cap, heat (software))")})
-        self.assertIn("another clock: median of 1980 MHz in A, 1410 MHz in B", self.diff(a, slow).stdout)
+        self.assertIn("a different clock: median of 1980 MHz in A, 1410 MHz in B", self.diff(a, slow).stdout)
         # a GPU at rest, cells that NVML did not answer, and one slow repeat of three are no reason
         self.assertEqual(reasons(self.sampled("rest", **{**busy, "gpu_percent": 0, "sm_mhz": 345})), {})
         self.assertEqual(reasons(self.sampled("unknown", **{**busy, "sm_mhz": "", "power_mw": "", "throttle_reasons": ""})), {})
