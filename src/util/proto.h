@@ -50,8 +50,8 @@ static inline uint64_t lpo_proto_join(uint64_t x)
     return (x & 0x000000000fffffff) | (x & 0x0fffffff00000000) >> 4;
 }
 
-/* Times have five to seven bytes: read at once, where eight are left. Inline, as a report is
- * nothing but these. */
+/* Numbers of fields have one byte or two, times five to seven: read at once, where eight are left.
+ * Inline, as a report is nothing but these. */
 __attribute__((always_inline)) static inline bool lpo_proto_varint(struct lpo_proto *m,
                                                                    uint64_t *out)
 {
@@ -63,6 +63,11 @@ __attribute__((always_inline)) static inline bool lpo_proto_varint(struct lpo_pr
     }
     if (m->end - m->at < (ptrdiff_t)sizeof x)
         return lpo_proto_varint_bytewise(m, out);
+    if (m->at[1] < 0x80) {
+        *out = (m->at[0] & 0x7f) | (uint64_t)m->at[1] << 7;
+        m->at += 2;
+        return true;
+    }
     memcpy(&x, m->at, sizeof x);
     last = ~x & 0x8080808080808080; /* its lowest bit: of the last byte */
     if (!last)

@@ -185,7 +185,7 @@ static void check_counts(const struct lpo_nsysrep *rep, struct lpo_trace *t)
         uint64_t found;
     } checks[] = {
         { COUNT_EVENTS, "events", rep->index.events },
-        { COUNT_STRINGS, "names", rep->strings.len },
+        { COUNT_STRINGS, "names", rep->strings },
         { COUNT_THREADS, "names of threads", count_thread_names(f) },
         { COUNT_GENERIC, "generic events", rep->index.generic },
     };

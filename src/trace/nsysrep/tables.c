@@ -322,18 +322,44 @@ static int step_walk(struct lpo_nsys_rows *rows, struct lpo_trace *t)
 
 /* --- names ---------------------------------------------------------------------------------- */
 
-enum { NOT_YET = LPO_NONE - 1 };
+enum { STRING = 1, STRING_KEY = STRING << 3 | LPO_WIRE_BYTES };
+
+static bool next_string(struct lpo_proto *m, struct lpo_proto_field *f)
+{
+    while (lpo_proto_next(m, f))
+        if (f->number == STRING && f->wire == LPO_WIRE_BYTES)
+            return true;
+    return false;
+}
+
+/* How many were passed. Most have less than 128 bytes: a key and a length of one byte each. */
+static uint64_t pass_strings(struct lpo_proto *m, uint64_t most)
+{
+    const unsigned char *at = m->at;
+    struct lpo_proto_field f;
+    uint64_t n = 0;
+
+    while (n < most && m->end - at >= 2 && at[0] == STRING_KEY && at[1] < 0x80 &&
+           at[1] <= m->end - at - 2) {
+        at += 2 + at[1];
+        n++;
+    }
+    m->at = at;
+    while (n < most && next_string(m, &f))
+        n++;
+    return n;
+}
 
 static void list_strings(struct lpo_nsysrep *rep)
 {
-    struct lpo_proto m = lpo_proto(rep->index.file->strings.at, rep->index.file->strings.len);
-    struct lpo_proto_field f;
+    const struct lpo_nsysrep_bytes *all = &rep->index.file->strings;
+    struct lpo_proto m = lpo_proto(all->at, all->len);
 
-    while (lpo_proto_next(&m, &f))
-        if (f.number == 1 && f.wire == LPO_WIRE_BYTES)
-            lpo_vec_push(&rep->strings, (struct lpo_nsysrep_string){
-                                            (uint32_t)(f.bytes - rep->index.file->strings.at),
-                                            (uint32_t)f.value, NOT_YET });
+    while (m.at < m.end) {
+        lpo_vec_push(&rep->anchors, (uint32_t)(m.at - all->at));
+        rep->strings += pass_strings(&m, LPO_NSYSREP_ANCHOR);
+    }
+    rep->names = lpo_xcalloc((size_t)rep->strings + 1, sizeof *rep->names);
 }
 
 static uint32_t name_text(void *source, struct lpo_trace *t, const char *text, size_t len)
@@ -345,16 +371,22 @@ static uint32_t name_text(void *source, struct lpo_trace *t, const char *text, s
 static uint32_t name_string(void *source, struct lpo_trace *t, int64_t id)
 {
     struct lpo_nsysrep *rep = source;
-    struct lpo_nsysrep_string *s;
+    const struct lpo_nsysrep_bytes *all = &rep->index.file->strings;
+    struct lpo_proto m;
+    struct lpo_proto_field f;
+    size_t from;
 
-    if (id < 0 || (uint64_t)id >= rep->strings.len)
+    if (id < 0 || (uint64_t)id >= rep->strings)
         return LPO_NONE;
-    s = &rep->strings.at[id];
-    if (s->name == NOT_YET)
-        s->name =
-            s->len ? lpo_trace_namen(t, (const char *)rep->index.file->strings.at + s->at, s->len)
-                   : LPO_NONE;
-    return s->name;
+    if (rep->names[id])
+        return rep->names[id] - 1;
+    from = rep->anchors.at[id / LPO_NSYSREP_ANCHOR];
+    m = lpo_proto(all->at + from, all->len - from);
+    pass_strings(&m, (uint64_t)id % LPO_NSYSREP_ANCHOR);
+    if (!next_string(&m, &f) || !f.value)
+        return LPO_NONE;
+    rep->names[id] = lpo_trace_namen(t, (const char *)f.bytes, (size_t)f.value) + 1;
+    return rep->names[id] - 1;
 }
 
 /* --- the source ----------------------------------------------------------------------------- */
@@ -374,7 +406,8 @@ void lpo_nsysrep_tables_begin(struct lpo_nsysrep *rep)
 
 void lpo_nsysrep_tables_end(struct lpo_nsysrep *rep)
 {
-    lpo_vec_free(&rep->strings);
+    lpo_vec_free(&rep->anchors);
+    free(rep->names);
 }
 
 bool lpo_nsysrep_type_is_read(const struct lpo_nsysrep *rep, uint32_t type)

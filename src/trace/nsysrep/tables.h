@@ -7,18 +7,15 @@
 #include "trace/nsys/tables.h"
 #include "trace/nsysrep/events.h"
 
-enum { LPO_NSYSREP_CLASSES = 128 };
-
-struct lpo_nsysrep_string {
-    uint32_t at, len;
-    uint32_t name; /* of the trace, once asked for; LPO_NONE - 1: not yet */
-};
+enum { LPO_NSYSREP_CLASSES = 128, LPO_NSYSREP_ANCHOR = 16 };
 
 struct lpo_nsysrep {
     struct lpo_nsys_tables given; /* how the reader of nsys sees it */
     struct lpo_nsysrep_index index;
-    int64_t utc_ns; /* of the session's start; LPO_NO_TIME */
-    LPO_VEC(struct lpo_nsysrep_string) strings;
+    int64_t utc_ns;            /* of the session's start; LPO_NO_TIME */
+    uint64_t strings;          /* how many there are: millions, of which few are asked for */
+    LPO_VEC(uint32_t) anchors; /* where each LPO_NSYSREP_ANCHOR-th of them begins */
+    uint32_t *names;           /* of the trace, plus one; 0: not asked for yet */
     uint64_t classes[LPO_NSYSREP_CLASSES]; /* calls that are not read; the last: all beyond */
 };
 
