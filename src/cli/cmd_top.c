@@ -9,13 +9,13 @@
 #include "cli/trace_options.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
+#include "report/top_yaml.h"
 #include "report/trace_notes.h"
 #include "report/trace_records.h"
 #include "trace/trace.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/str.h"
-#include "writer/top_yaml.h"
 #include "writer/writer.h"
 
 static const struct lpo_option options[] = {
@@ -59,7 +59,7 @@ static int show(struct lpo_app *app, const struct lpo_args *args, const struct l
     if (rc == 0 && output) {
         LPO_STR yaml = { 0 };
 
-        lpo_writer_top_yaml(&yaml, a->cells, rows->at, count);
+        lpo_report_top_yaml(&yaml, a->cells, rows->at, count);
         rc = lpo_file_write(output, lpo_str_text(&yaml), yaml.len, err);
     }
     if (rc == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/documents.h - the documents of a run. writer/reports.c says which file each becomes.
+/* report/documents.h - the documents of a run. pages.h says which file each becomes.
  *
  * `s` is the source that says most about where time goes; it may be NULL. Documents borrow names
  * from its trace, which must outlive them. */

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer/reports.h - every report of a run, from the artifacts in its folder alone.
- *
- * Reads what is there (run.json, env.json, config.yaml, traces, metrics.json) and writes
- *     report.{md,json}  kernels.md  operators.md  stakeholder_summary.md
- *     ncu/regions/report.{md,json} and a folder per region, where ncu ran in region mode
- * A file that cannot be read is reported there; it is not an error. Building twice gives the same
- * bytes: nothing in a report comes from the clock, the machine or the place of the folder. */
+/* writer/reports.h - every report of a run, from the artifacts in its folder alone: the main report
+ * in its formats, and the pages of report/pages.h. A file of the run that cannot be read is
+ * reported there; it is not an error. */
 #pragma once
-
-#include <stddef.h>
 
 struct lpo_arena;
 struct lpo_err;

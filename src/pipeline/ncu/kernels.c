@@ -9,6 +9,7 @@
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/stage.h"
 #include "region/top_kernels.h"
+#include "report/top_yaml.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -16,7 +17,6 @@
 #include "util/path.h"
 #include "util/pattern.h"
 #include "util/str.h"
-#include "writer/top_yaml.h"
 
 enum { MAX_KERNELS = 9999 }; /* four digits in the folder's name; each is a run of the program */
 
@@ -139,7 +139,7 @@ static int add_row(struct lpo_arena *a, struct lpo_wanted_kernels *wanted,
         k.shaped = read_size(row, "grid", k.grid) && read_size(row, "block", k.block);
     }
     if (!k.regex && k.name) {
-        k.base = lpo_writer_kernel_pattern(&made, k.name, NULL);
+        k.base = lpo_report_kernel_pattern(&made, k.name, NULL);
         k.regex = lpo_str_text(&made);
     }
     if (!k.regex)
@@ -230,7 +230,7 @@ static bool is_instance(struct lpo_arena *a, const struct lpo_wanted_kernel *k,
     if (strcmp(k->name, k->regex) == 0 || lpo_streq(k->base, "mangled") || !strchr(k->name, '<') ||
         !strchr(measured, '<'))
         return true;
-    lpo_writer_kernel_pattern(&regex, k->name, NULL);
+    lpo_report_kernel_pattern(&regex, k->name, NULL);
     return fits(a, lpo_str_text(&regex), measured, strlen(measured));
 }
 

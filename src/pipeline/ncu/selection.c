@@ -13,12 +13,12 @@
 #include "region/pattern/pattern.h"
 #include "region/scope.h"
 #include "region/select.h"
+#include "report/top_yaml.h"
 #include "run/manifest.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/str.h"
-#include "writer/top_yaml.h"
 
 bool lpo_pipeline_ncu_selection_limits(const struct lpo_ncu_selection *s)
 {
@@ -78,7 +78,7 @@ static bool add_kernel(struct any_of *any, const char *kernel, const char *linke
     if (lpo_streq(any->base, "mangled")) {
         name = linker; /* letters, digits and underscores */
     } else {
-        lpo_writer_kernel_regex(&regex, kernel);
+        lpo_report_kernel_regex(&regex, kernel);
         name = regex.len > 2 ? lpo_arena_strndup(any->arena, regex.at + 1, regex.len - 2) : NULL;
     }
     if (!name || !*name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "writer/top_yaml.h"
+#include "report/top_yaml.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void add_escaped(struct lpo_str *out, const char *text, size_t len)
     }
 }
 
-void lpo_writer_kernel_regex(struct lpo_str *out, const char *name)
+void lpo_report_kernel_regex(struct lpo_str *out, const char *name)
 {
     size_t len;
     const char *text = lpo_region_kernel_function(name, &len);
@@ -168,7 +168,7 @@ static void add_instance_regex(struct lpo_str *out, const char *name,
     lpo_str_add(out, " ?>( ?\\(|$)");
 }
 
-const char *lpo_writer_kernel_pattern(struct lpo_str *out, const char *name, const char *linker)
+const char *lpo_report_kernel_pattern(struct lpo_str *out, const char *name, const char *linker)
 {
     struct lpo_kernel_parts parts;
 
@@ -180,7 +180,7 @@ const char *lpo_writer_kernel_pattern(struct lpo_str *out, const char *name, con
     }
     lpo_region_kernel_parts(name, strlen(name), &parts);
     if (!parts.arguments.len || parts.cut) {
-        lpo_writer_kernel_regex(out, name);
+        lpo_report_kernel_regex(out, name);
         return "function";
     }
     add_instance_regex(out, name, &parts);
@@ -255,7 +255,7 @@ static void add_row(struct lpo_str *out, const struct lpo_region_cells *cells,
     uint32_t linker = lpo_region_cells_linker(cells, row->name);
     LPO_STR regex = { 0 };
 
-    base = lpo_writer_kernel_pattern(&regex, name, linker ? lpo_trace_text(t, linker) : NULL);
+    base = lpo_report_kernel_pattern(&regex, name, linker ? lpo_trace_text(t, linker) : NULL);
     lpo_str_add(out, "  - name: ");
     add_quoted(out, name, lpo_trace_text_len(t, row->name));
     lpo_str_add(out, "\n    regex: ");
@@ -274,7 +274,7 @@ static void add_row(struct lpo_str *out, const struct lpo_region_cells *cells,
     lpo_str_addc(out, '\n');
 }
 
-void lpo_writer_top_yaml(struct lpo_str *out, const struct lpo_region_cells *cells,
+void lpo_report_top_yaml(struct lpo_str *out, const struct lpo_region_cells *cells,
                          const struct lpo_top_row *rows, size_t count)
 {
     uint32_t *shapes = malloc((count + 1) * sizeof *shapes);

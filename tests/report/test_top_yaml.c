@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pattern for one instance of a template: it fits what other demanglers print of that instance,
  * and no other instance. */
+#include "report/top_yaml.h"
 #include "unit.h"
 #include "util/err.h"
 #include "util/pattern.h"
 #include "util/str.h"
-#include "writer/top_yaml.h"
 
 #define GEMV(bools, n)                                                                             \
     "std::enable_if<!T7, void>::type internal::gemvx::kernel<int, int, __nv_bfloat16, float, "     \
@@ -63,7 +63,7 @@ static void check_fit(void **state)
     LPO_STR regex = { 0 };
 
     lpo_str_add(&regex, "regex:");
-    assert_string_equal(lpo_writer_kernel_pattern(&regex, c->kernel, c->linker), c->base);
+    assert_string_equal(lpo_report_kernel_pattern(&regex, c->kernel, c->linker), c->base);
     if (lpo_pattern_create(lpo_str_text(&regex), &pattern, &err) < 0)
         fail_msg("%s: %s", lpo_str_text(&regex), lpo_err_cause(&err));
     if (lpo_pattern_matches(pattern, c->subject, strlen(c->subject)) != c->fits)
