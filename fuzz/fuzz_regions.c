@@ -144,6 +144,7 @@ static void put_page(struct lpo_record *to, const struct lpo_analysis *a)
     lpo_page_put_shapes(to, a, &d->kernels);
     lpo_page_put_counters(to, a, d->regions);
     lpo_page_put_strip(to, d);
+    lpo_page_put_sums(to, d);
     lpo_page_put_stacks(to, d);
     for (size_t row = 0; row < 3; row++) {
         lpo_page_put_operations(to, d, row, INT64_MIN, INT64_MAX);

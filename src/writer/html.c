@@ -14,7 +14,7 @@
 #include "writer/svg_plots.h"
 #include "writer/writer.h"
 
-enum { LONGEST_NAME = 400 };
+enum { LONGEST_NAME = 400, MOST_REST_BYTES = 200 << 10 };
 
 static void add_line(struct lpo_str *out, const char *before, const char *text, const char *after)
 {
@@ -50,14 +50,25 @@ static void add_cell(struct lpo_str *out, const struct lpo_column *column,
     lpo_writer_markup_add(out, lpo_str_text(&text), text.len, 0);
 }
 
-static void write_row(const struct lpo_table *t, size_t row, struct lpo_str *out)
+/* In text, numbers stand first and a long name last; here the name leads, and what follows it comes
+ * along. */
+static size_t first_column(const struct lpo_table *t)
+{
+    for (size_t c = 0; c < t->ncolumns && t->columns[0].type != LPO_CELL_TEXT; c++)
+        if (strcmp(t->columns[c].key, "kernel") == 0 || strcmp(t->columns[c].key, "operator") == 0)
+            return c;
+    return 0;
+}
+
+static void write_row(const struct lpo_table *t, const struct lpo_doc_cell *cells,
+                      struct lpo_str *out)
 {
     lpo_str_add(out, "<tr>");
-    for (size_t c = 0; c < t->ncolumns; c++) {
-        const struct lpo_doc_cell *cell = lpo_doc_table_cell(t, row, c);
+    for (size_t k = 0, c = first_column(t); k < t->ncolumns; k++, c = (c + 1) % t->ncolumns) {
+        const struct lpo_doc_cell *cell = &cells[c];
         bool text = t->columns[c].type == LPO_CELL_TEXT;
 
-        lpo_str_add(out, c == 0 ? "<th scope=\"row\"" : "<td");
+        lpo_str_add(out, k == 0 ? "<th scope=\"row\"" : "<td");
         add_exact(out, &t->columns[c], cell);
         if (!text && cell->how == LPO_UNKNOWN) /* it stands under the numbers of its column */
             lpo_str_add(out, " class=\"n\"");
@@ -71,9 +82,22 @@ static void write_row(const struct lpo_table *t, size_t row, struct lpo_str *out
                          0.6 + 1.2 * (cell->indent < 32 ? cell->indent : 32));
         lpo_str_addc(out, '>');
         add_cell(out, &t->columns[c], cell);
-        lpo_str_add(out, c == 0 ? "</th>" : "</td>");
+        lpo_str_add(out, k == 0 ? "</th>" : "</td>");
     }
     lpo_str_add(out, "</tr>\n");
+}
+
+/* The rows that were cut, as what no browser draws: the script takes them from there. */
+static void write_rest(const struct lpo_table *t, struct lpo_str *out)
+{
+    size_t begin = out->len;
+
+    if (!t->rest.len)
+        return;
+    lpo_str_add(out, "<template>");
+    for (size_t i = 0; i < t->rest.len && out->len - begin < MOST_REST_BYTES; i += t->ncolumns)
+        write_row(t, &t->rest.at[i], out);
+    lpo_str_add(out, "</template>\n");
 }
 
 static void write_table(const struct lpo_table *t, struct lpo_str *out)
@@ -84,21 +108,23 @@ static void write_table(const struct lpo_table *t, struct lpo_str *out)
     if (t->title[0])
         add_line(out, "<caption>", t->title, "</caption>");
     lpo_str_add(out, "<thead><tr>");
-    for (size_t c = 0; c < t->ncolumns; c++) {
+    for (size_t k = 0, c = first_column(t); k < t->ncolumns; k++, c = (c + 1) % t->ncolumns) {
         lpo_str_addf(out, "<th scope=\"col\" data-key=\"%s\"%s>", t->columns[c].key,
                      t->columns[c].type == LPO_CELL_TEXT ? "" : " class=\"n\"");
         add_line(out, "", t->columns[c].title, "</th>");
     }
     lpo_str_add(out, "</tr></thead><tbody>\n");
     for (size_t r = 0; r < rows; r++)
-        write_row(t, r, out);
+        write_row(t, lpo_doc_table_cell(t, r, 0), out);
     lpo_str_add(out, "</tbody></table></div>\n");
+    write_rest(t, out);
     if (rows == 0)
         lpo_str_add(out, "<p>(none)</p>\n");
     if (t->total_rows > rows)
         lpo_str_addf(out,
-                     "<p class=\"note\">%zu of %zu rows are shown; the JSON report has all.</p>\n",
-                     rows, t->total_rows);
+                     "<p class=\"note cut\" data-rows=\"%zu\">%zu of %zu rows are shown; the JSON "
+                     "report has all.</p>\n",
+                     t->total_rows, rows, t->total_rows);
 }
 
 static void write_bars(const struct lpo_figure *f, struct lpo_str *out)

@@ -45,6 +45,14 @@ class Served(PageCase):
         self.browser.open(self.view(self.many()) + "#timeline")
         far = self.browser.run(SHOWN)
         self.assertTrue(far["several"] and far["left"] == SLICES, far)
+        # what is drawn as one is summed exactly all the same, to the edges of the stored sums
+        sums = self.browser.run("""const s = window.lpo.strip; s.measure(100000000, 200000000);
+            return { area: s.area, tables: [...document.querySelectorAll('.sums table')].map(t => [t.caption.textContent, ...[...t.rows].map(r => +r.cells[1].dataset.v)]) }""")
+        begin, end = sums["area"]
+        self.assertTrue(begin <= 100_000_000 < 200_000_000 <= end and end - begin < 101_000_000, sums)
+        busy = sum(max(0, min(end, 2000 * i + 1000) - max(begin, 2000 * i)) for i in range(int(begin) // 2000, int(end) // 2000 + 1))
+        tables = {t[0]: t[1:] for t in sums["tables"]}
+        self.assertEqual((sum(tables["By class"]), sum(tables["Most time"]), sum(tables["GPU idle"])), (busy, busy, end - begin - busy))
         self.browser.run("window.lpo.strip.view(100000000, 100400000)")  # 0.4 ms: 200 kernels, 100 operators
         self.browser.wait("window.lpo.strip.detail")
         self.assertEqual(self.browser.run(SHOWN), {"operations": [200], "slices": [100], "several": False, "left": 0})

@@ -114,6 +114,32 @@ class Views(PageCase):
         path = self.browser.run("const w = window.lpo.flame, out = []; for (let b = w.root; b.children.length; b = b.children[0]) out.push(b.children[0].kind); return out")
         self.assertEqual(path[0], "region" if path[0] == "region" else "line")
 
+    def test_a_long_table_has_every_row(self):
+        page, _ = self.kineto([], [(f"kernel_{i}", 1000 * i, 900 - i) for i in range(400)])
+        self.browser.open(page + "#kernels")
+        table = "document.getElementById('table-all-kernels')"
+        drawn = f"{table}.tBodies[0].rows.length"
+        self.assertLess(self.browser.run("return " + drawn), 400)
+        for _ in range(4):  # its own window, to the end
+            before = self.browser.run(f"const b = {table}.closest('.scroll'); b.scrollTop = b.scrollHeight; return {drawn}")
+            if before == 400:
+                break
+            self.browser.wait(f"{drawn} > {before}")
+        names = self.browser.run(f"return [...{table}.tBodies[0].rows].map(r => r.cells[0].textContent)")
+        self.assertEqual(names, [f"kernel_{i}" for i in range(400)])
+        # a link to a row far below draws it; a sorted table begins again at its top
+        self.browser.open(page + "#table-all-kernels/391/gpu_ns")
+        self.assertEqual(self.browser.run("return document.querySelector('.here').dataset.v"), str(1000 * (900 - 390)))
+        self.browser.run(f"{table}.tHead.querySelector('[data-key=min_ns] button').click(); {table}.tHead.querySelector('[data-key=min_ns] button').click()")
+        self.assertEqual(self.browser.run(f"return {table}.tBodies[0].rows[0].cells[0].textContent"), "kernel_399")
+        # rows that report.md cut are there, too
+        page, report = self.make(TRACES[1])
+        cut = {i["id"]: i["total_rows"] for s in report["sections"] for i in s["items"] if i.get("total_rows")}
+        self.assertTrue(cut)
+        self.browser.open(page)
+        there = self.browser.run("return Object.fromEntries([...document.querySelectorAll('table[id]')].map(t => [t.id, window.lpo.rows(t).all.length]))")
+        self.assertGreater(sum(there.get("table-" + name) == rows for name, rows in cut.items()), 0, (cut, there))
+
     def test_a_table_is_filtered_and_copied(self):
         page, _ = self.make(TRACES[1])
         self.browser.open(page + "#operators")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data of the page: src/report/page/page.h says how it is packed.
 import { visible } from "./dom";
+import { Buckets, RawSums } from "./sums";
 
 export interface Kernel { name: string; short_name?: string; class: string; launches: number; gpu_ns: number | null; min_ns: number | null; max_ns: number | null }
 export interface Wall {
@@ -39,6 +40,7 @@ export interface Raw {
   frames?: Frame[];
   stacks?: Packed & { count: number; left_out: number };
   host?: Packed & { zero_ns: number; least_ns: number; threads: { row: number; process: number; thread: number; count: number; left_out: number }[] };
+  sums?: Packed & RawSums;
   served?: { version: number; running: boolean };
   strip?: Packed & { zero_ns: number; span_ns: number; step_ns: number; lanes: Lane[]; operations: number; left_out: number };
 }
@@ -173,6 +175,10 @@ export async function stacks(data: Raw): Promise<StackNode[]> {
   }
   for (let i = all.length - 1; i >= 0; i--) all[i].parent?.total.forEach((_, w, t) => { t[w] += all[i].total[w]; });
   return all;
+}
+
+export async function buckets(data: Raw): Promise<Buckets | undefined> {
+  return data.sums && new Buckets(data.sums, data.kernels?.length ?? 0, await unpack(data.sums.packed));
 }
 
 /** What a thread did: slices in order of their starts. */

@@ -3,9 +3,9 @@
 import { Kernel, Operations, Raw, Region, colour, nameOf } from "./data";
 import { el, intoChapter } from "./dom";
 import * as format from "./format";
-import { hideUnknown, sortable, tools } from "./tables";
+import { Rows, hideUnknown, sortable, tools } from "./tables";
 
-const BINS = 16, SHOWN = 300, ASIDE = ["memory copy", "memset"];
+const BINS = 16, ASIDE = ["memory copy", "memset"];
 
 // The time of all kernels, those that are not listed too: shares are of it, as in report.json. Copies have none.
 function kernelTime(data: Raw): number {
@@ -76,14 +76,9 @@ export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void 
   const more = el("p", { class: "note" }), kinds = [...new Set(kernels.map((k) => k.class))], choice = el("select", { "aria-label": "Class of kernels" }, el("option", { value: "" }, "all classes"));
   for (const c of kinds) choice.append(el("option", { value: c }, c));
   const show = () => {
-    const word = search.value.toLowerCase();
-    let n = 0;
-    rows.forEach((r, i) => {
-      const hit = (!choice.value || kernels[i].class === choice.value) && (!word || kernels[i].name.toLowerCase().includes(word) || kernels[i].class.toLowerCase().includes(word) || nameOf(kernels[i]).toLowerCase().includes(word));
-      r.hidden = !hit || n >= SHOWN;
-      n += hit ? 1 : 0;
-    });
-    more.textContent = n > SHOWN ? `${SHOWN} of ${n} are shown; search for the others.` : `${n} of ${kernels.length} are shown.`;
+    const word = search.value.toLowerCase(), all = Rows.in(table);
+    all.filter((_, i) => (!choice.value || kernels[i].class === choice.value) && [kernels[i].name, kernels[i].class, nameOf(kernels[i])].some((t) => t.toLowerCase().includes(word)));
+    more.textContent = all.shown.length < kernels.length ? `${all.shown.length} of ${kernels.length}` : "";
     if (data.kernels_left_out) more.textContent += ` ${format.count(data.kernels_left_out)} smaller ones are not in this page; report.json has them.`;
   };
   search.addEventListener("input", show);
@@ -96,7 +91,7 @@ export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void 
     const i = Number(location.hash.match(/^#kernel-(\d+)(?:&at=.*)?$/)?.[1] ?? 0) - 1;
     if (!kernels[i]) return;
     choose(i);
-    rows[i].hidden = false;
+    Rows.in(table).reveal(rows[i]);
     chosen.scrollIntoView({ block: "nearest" });
   };
   window.addEventListener("hashchange", follow);

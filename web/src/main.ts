@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: the first screen, then views at the head of the chapters that they belong to. Without this script the page
 // has the same chapters as text.
-import { Region, charts, operations, raw, regions, stacks, threads } from "./data";
+import { Region, buckets, charts, operations, raw, regions, stacks, threads } from "./data";
 import { el } from "./dom";
 import { Found, findable } from "./find";
 import { first, linkFindings } from "./first";
@@ -14,23 +14,23 @@ import { drawCharts } from "./charts";
 import { followRun } from "./served";
 import { heat } from "./heat";
 import { collectives, ranks } from "./ranks";
-import { address, addressOf, hideUnknown, sortable, tools } from "./tables";
+import { Rows, address, addressOf, hideUnknown, sortable, tools } from "./tables";
 import { Threads } from "./threads";
 import { chooseTheme, rail, sortIntoViews } from "./views";
 
-declare global { interface Window { lpo?: { ready: boolean; readyAt?: number; strip?: Strip; flame?: Flame; addressOf?: (cell: HTMLElement) => string; icicle?: Icicle; trees?: { all: Region[]; folded: Region[] } } } }
+declare global { interface Window { lpo?: { ready: boolean; readyAt?: number; strip?: Strip; flame?: Flame; addressOf?: (cell: HTMLElement) => string; rows?: (table: HTMLTableElement) => Rows; icicle?: Icicle; trees?: { all: Region[]; folded: Region[] } } } }
 
 async function start(): Promise<void> {
   const data = raw();
-  window.lpo = { ready: false, addressOf };
+  window.lpo = { ready: false, addressOf, rows: (t) => Rows.in(t) };
   chooseTheme();
   first(data);
   for (const t of document.querySelectorAll<HTMLTableElement>("main table[id]")) { hideUnknown(t); sortable(t); tools(t, false); }
-  const [trees, lanes, nodes, slices] = await Promise.all([regions(data), operations(data), stacks(data), threads(data)]);
+  const [trees, lanes, nodes, slices, sums] = await Promise.all([regions(data), operations(data), stacks(data), threads(data), buckets(data)]);
   window.lpo.trees = trees;
   const icicle = window.lpo.icicle = trees.all.length ? new Icicle(trees, data) : undefined;
   const flame = window.lpo.flame = nodes.length ? new Flame(nodes, data) : undefined;
-  if (lanes.length || slices.length) window.lpo.strip = new Strip(lanes, data, trees.all, new Threads(slices, data), (r) => icicle?.open(r.fold ?? r));
+  if (lanes.length || slices.length) window.lpo.strip = new Strip(lanes, data, trees.all, new Threads(slices, data), sums, (r) => icicle?.open(r.fold ?? r));
   kernelTable(data, lanes, trees);
   linkFindings(data, trees, window.lpo.strip);
   ranks(data);

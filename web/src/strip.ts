@@ -6,6 +6,7 @@ import { Gap, Kernel, Operations, Raw, Region, colour, nameOf } from "./data";
 import { el, intoChapter } from "./dom";
 import * as format from "./format";
 import { Detail, Reader } from "./served";
+import { Buckets, exact } from "./sums";
 import { number } from "./tables";
 import { HostHit, Threads } from "./threads";
 
@@ -77,12 +78,12 @@ export class Strip {
   private readonly stored: Operations[];
   private status = el("p", { class: "note", role: "status" });
 
-  constructor(private lanes: Operations[], private data: Raw, private regions: Region[], private threads: Threads, private choose: (r: Region) => void) {
+  constructor(private lanes: Operations[], private data: Raw, private regions: Region[], private threads: Threads, private sums: Buckets | undefined, private choose: (r: Region) => void) {
     const kernels = data.kernels ?? [], gpu = data.strip?.span_ns ?? 0, host = threads.extent ?? [0, gpu], span = gpu || host[1] || 1;
     this.begin = Math.min(0, host[0]);
     this.end = Math.max(span, host[1]);
     // what the host did long before or after the GPU's work is a way off, not a reason to show that small
-    [this.from, this.to] = this.end - this.begin > 4 * span ? [0, span] : [this.begin, this.end];
+    [this.from, this.to] = this.end - this.begin > 1.5 * span ? [0, span] : [this.begin, this.end];
     this.span = span;
     this.classNames = [...new Set(kernels.map((k) => k.class))];
     this.classNames.push("other");
@@ -391,7 +392,7 @@ export class Strip {
     g.fillStyle = fg;
     for (const gap of this.gaps) {
       const x = (gap.from + gap.length / 2 - this.from) / width * W, row = rows.find((r) => r.device === gap.device);
-      if (row && x > 0 && x < W && gap.length / width * W > 9) g.fillText(String(gap.number), x - 3, row.y - 5);
+      if (row && x > 0 && x < W && gap.length / width * W > 18) g.fillText(String(gap.number), x - 3, row.y + 12);
     }
   }
 
@@ -416,34 +417,23 @@ export class Strip {
     this.redraw();
   }
 
-  /** Sums of a stretch of time: work by class, the largest kernels, idle time of each GPU. */
+  /** Sums of a stretch of time: work by class, the largest kernels and regions, idle time of each GPU, bytes. Where
+   * neighbours are drawn as one the stretch grows to the edges of the stored sums, so that they stay exact. */
   measure(a: number, b: number): void {
-    const classes = new Map<string, number>(), names = new Map<number, number>(), idle = new Map<string, number>();
-    const busy = new Map<string, [number, number][]>();
-    let several = false;
-    for (const o of this.lanes)
-      for (let i = Math.max(0, lowerBound(o.start, a) - 1); i < o.start.length && o.start[i] < b; i++) {
-        const from = Math.max(a, o.start[i]), to = Math.min(b, o.start[i] + o.length[i]);
-        if (to <= from) continue;
-        const kind = this.classNames[this.classOf[o.kernel[i]]];
-        several ||= o.several[i] > 1;
-        classes.set(kind, (classes.get(kind) ?? 0) + to - from);
-        names.set(o.kernel[i], (names.get(o.kernel[i]) ?? 0) + to - from);
-        busy.set(o.lane.device, [...(busy.get(o.lane.device) ?? []), [from, to]]);
-      }
-    for (const [device, spans] of busy) {
-      let covered = 0, upto = a;
-      for (const [from, to] of spans.sort((x, y) => x[0] - y[0])) { covered += Math.max(0, to - Math.max(from, upto)); upto = Math.max(upto, to); }
-      idle.set(device, b - a - covered);
-    }
-    const row = (name: string, v: number) => el("tr", {}, el("th", { scope: "row" }, name), el("td", { "data-v": String(Math.round(v)) }, format.ns(Math.round(v))), el("td", {}, format.percent(v, b - a)));
-    const most = <K>(m: Map<K, number>) => [...m].sort((x, y) => y[1] - x[1]), table = (caption: string, rows: HTMLElement[]) => el("table", {}, el("caption", {}, caption), el("tbody", {}, ...rows));
-    this.area = [a, b];
+    const folded = this.lanes.some((o) => o.several.some((n) => n > 1)), stored = folded ? this.sums?.of(a, b) : undefined, sum = stored ?? exact(this.lanes, a, b);
+    const within = stored ?? this.sums?.of(a, b, true), why = !within || within.to <= within.from ? undefined : within, classes = new Map<string, number>(), width = sum.to - sum.from;
+    for (const [k, v] of sum.kernels) { const kind = this.classNames[this.classOf[k]] ?? "other"; classes.set(kind, (classes.get(kind) ?? 0) + v); }
+    const row = (name: string, v: number) => el("tr", {}, el("th", { scope: "row" }, name), el("td", { "data-v": String(Math.round(v)) }, format.ns(Math.round(v))), el("td", {}, format.percent(v, width)));
+    const most = <K>(m: Map<K, number>) => [...m].sort((x, y) => y[1] - x[1]), table = (caption: string, rows: HTMLElement[]) => rows.length ? el("table", {}, el("caption", {}, caption), el("tbody", {}, ...rows)) : "";
+    const idle = [...sum.idle].map(([device, causes]) => row(device, [...causes.values()].reduce((x, y) => x + y, 0)));
+    const region = (r: number) => (r ? this.regions[r - 1]?.path : undefined) ?? "(outside)", stretch = `${format.ns(Math.round(width))} from ${format.ns(Math.round(sum.from))}`;
+    this.area = [sum.from, sum.to];
     this.said.hidden = false;
     this.said.dataset.address = `from=${Math.round(a)}&to=${Math.round(b)}`;
-    this.said.replaceChildren(el("b", {}, `${format.ns(Math.round(b - a))} from ${format.ns(Math.round(a))}`), several ? el("p", { class: "note" }, "Some neighbours are drawn as one here: their sum is more than their own time.") : "",
-      el("div", { class: "sums" }, table("By class", most(classes).map(([k, v]) => row(k, v))), table("Most time", most(names).slice(0, 8).map(([k, v]) => row(nameOf((this.data.kernels ?? [])[k]), v))),
-        table("GPU idle", most(idle).map(([k, v]) => row(k, v)))));
+    this.said.replaceChildren(el("b", {}, stretch), why?.bytes ? el("span", {}, ", ", number(why.bytes, format.bytes(why.bytes), "bytes"), " copied") : "",
+      el("div", { class: "sums" }, table("By class", most(classes).map(([k, v]) => row(k, v))), table("Most time", most(sum.kernels).slice(0, 8).map(([k, v]) => row(nameOf((this.data.kernels ?? [])[k]), v))),
+        table("GPU idle", idle), table("By region", this.regions.length ? most(sum.regions).slice(0, 8).map(([r, v]) => row(region(r), v)) : []),
+        table(why === sum || !why ? "Idle by cause" : `Idle by cause, ${format.ns(why.to - why.from)} from ${format.ns(why.from)}`, [...(why?.idle ?? [])].flatMap(([device, causes]) => most(causes).map(([c, v]) => row(`${why && why.idle.size > 1 ? device + ", " : ""}${c}`, v))))));
     this.redraw();
   }
 

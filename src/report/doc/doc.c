@@ -41,8 +41,10 @@ struct lpo_doc *lpo_doc_create_data(const char *schema, const char *kind, const 
 
 static void free_item(struct lpo_item *item)
 {
-    if (item->table)
+    if (item->table) {
         lpo_vec_free(&item->table->cells);
+        lpo_vec_free(&item->table->rest);
+    }
     if (item->figure) {
         lpo_vec_free(&item->figure->points);
         lpo_vec_free(&item->figure->lanes);

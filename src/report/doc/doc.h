@@ -48,11 +48,14 @@ struct lpo_doc_cell {
     const char *full; /* TEXT: what machines get instead, the whole path; or NULL */
 };
 
+enum { LPO_DOC_REST = 2000 }; /* rows that are kept of those that were cut */
+
 struct lpo_table {
     const char *id, *title; /* title may be "" */
     const struct lpo_column *columns;
     size_t ncolumns;
     LPO_VEC(struct lpo_doc_cell) cells; /* row-major */
+    LPO_VEC(struct lpo_doc_cell) rest;  /* rows that were cut, for who can draw them as needed */
     struct lpo_arena *arena;            /* the document's */
     size_t total_rows;                  /* when only the first were shown; 0: all are here */
     /* Of a short page, which cuts tables where their rows stop mattering. */

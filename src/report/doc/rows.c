@@ -129,12 +129,15 @@ struct lpo_table *lpo_doc_table_of(struct lpo_doc *doc, const char *id, const ch
         if (own[i].type == LPO_CELL_LIST)
             own[i].type = LPO_CELL_TEXT;
     }
-    for (size_t row = 0; row < count; row++)
+    for (size_t row = 0; row < rows.count && row < count + LPO_DOC_REST; row++)
         for (size_t i = 0; i < c.len; i++) {
             struct lpo_cell cell = lpo_table_cell(&rows, c.at[i].column, row);
 
             lpo_doc_row_cells(t, &cell, 1);
         }
+    for (size_t i = count * c.len; i < t->cells.len; i++)
+        lpo_vec_push(&t->rest, t->cells.at[i]);
+    t->cells.len -= t->rest.len;
     if (rows.count > count)
         t->total_rows = rows.count;
     return t;

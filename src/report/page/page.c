@@ -83,6 +83,7 @@ static struct lpo_page_detail *put_trace(struct lpo_record *to, const struct lpo
     lpo_page_put_shapes(to, s->analysis, &p->kernels);
     lpo_page_put_counters(to, s->analysis, p->regions);
     lpo_page_put_strip(to, p);
+    lpo_page_put_sums(to, p);
     lpo_page_put_stacks(to, p);
     return p;
 }

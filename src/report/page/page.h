@@ -24,6 +24,12 @@
  *               and their number follows), region row + 1 (0: none), thread of the
  *               launch + 1 (0: none) and, after it, ns from the launch to the start.
  *
+ *     sums      { step_ns, count, regions, devices, causes, packed }: what any stretch of the strip
+ *               adds up to, in equal buckets, exact. Per sum: buckets since the one before, key
+ *               (within a bucket since the key before), value. Keys: rows in `kernels` and one past
+ *               the last (other names), `regions` region rows + 1 (0: none), devices × causes of
+ *               idle time, and the bytes of copies, at the bucket in which they begin.
+ *
  *     frames    [{kind, name, kernel}]: regions, modules, lines, operators, calls, kernels;
  * `kernel` is a row in `kernels`. stacks    { count, left_out, packed }: what was open around the
  * work (analysis/stacks/). Per node: rows back to its parent (0: at the top), row in `frames`, how
@@ -57,6 +63,7 @@
 
 struct lpo_analysis;
 struct lpo_doc;
+struct lpo_gpu_op;
 struct lpo_record;
 struct lpo_rundir;
 struct lpo_source;
@@ -108,6 +115,10 @@ void lpo_page_put_counters(struct lpo_record *to, const struct lpo_analysis *a,
                            const uint32_t *regions);
 /* Nothing where fewer than two ranks have steps. */
 void lpo_page_put_rank_steps(struct lpo_record *to, const struct lpo_analysis *a);
+/* The row of an operation's region in `regions`, plus one; 0: outside, or not known. */
+uint32_t lpo_page_region_of(const struct lpo_page_detail *d, const struct lpo_gpu_op *op);
+/* After the strip. */
+void lpo_page_put_sums(struct lpo_record *to, const struct lpo_page_detail *d);
 /* Sets the zero where there is no strip. */
 void lpo_page_put_stacks(struct lpo_record *to, struct lpo_page_detail *d);
 /* Nothing where the run has nothing over time. `strip_zero_ns` is the zero of the strip, or

@@ -17,9 +17,7 @@
 enum { MOST_OPERATIONS = 320000, MOST_LANES = 256 };
 
 struct strip {
-    const struct lpo_analysis *a;
-    const struct lpo_page_kernels *kernels;
-    const uint32_t *regions;
+    const struct lpo_page_detail *d;
     uint32_t *rows; /* of gpu_ops, by device, stream and start */
     size_t count;
     int64_t zero_ns, end_ns;
@@ -44,7 +42,7 @@ static bool same_lane(const struct lpo_gpu_op *a, const struct lpo_gpu_op *b)
 
 static void gather(struct strip *s)
 {
-    const struct lpo_trace *t = s->a->trace;
+    const struct lpo_trace *t = s->d->analysis->trace;
 
     s->rows = lpo_xrealloc(NULL, t->gpu_ops.len + 1, sizeof *s->rows);
     s->zero_ns = INT64_MAX;
@@ -65,7 +63,7 @@ static void gather(struct strip *s)
  * `step` ns after the block began are drawn as one. */
 static size_t block_end(const struct strip *s, size_t i, size_t end, int64_t step)
 {
-    const struct lpo_gpu_op *ops = s->a->trace->gpu_ops.at;
+    const struct lpo_gpu_op *ops = s->d->analysis->trace->gpu_ops.at;
     int64_t from = ops[s->rows[i]].start_ns;
     size_t k = i + 1;
 
@@ -76,7 +74,7 @@ static size_t block_end(const struct strip *s, size_t i, size_t end, int64_t ste
 
 static size_t lane_end(const struct strip *s, size_t i)
 {
-    const struct lpo_gpu_op *ops = s->a->trace->gpu_ops.at;
+    const struct lpo_gpu_op *ops = s->d->analysis->trace->gpu_ops.at;
     size_t k = i + 1;
 
     while (k < s->count && same_lane(&ops[s->rows[i]], &ops[s->rows[k]]))
@@ -104,15 +102,15 @@ static int64_t choose_step(const struct strip *s, size_t most)
     return step;
 }
 
-static uint32_t region_of(const struct strip *s, const struct lpo_gpu_op *w)
+uint32_t lpo_page_region_of(const struct lpo_page_detail *d, const struct lpo_gpu_op *op)
 {
-    const struct lpo_region_tree *tree = s->a->tree;
-    uint32_t leaf = tree->places.at[lpo_region_place(tree, w)].leaf;
+    const struct lpo_region_tree *tree = d->analysis->tree;
+    uint32_t leaf = tree->places.at[lpo_region_place(tree, op)].leaf;
 
     /* a region that was left out is small: its nearest shown ancestor stands for it */
-    while (leaf != LPO_NONE && s->regions[leaf] == LPO_NONE)
+    while (leaf != LPO_NONE && d->regions[leaf] == LPO_NONE)
         leaf = tree->nodes.at[leaf].parent;
-    return leaf == LPO_NONE ? 0 : s->regions[leaf] + 1;
+    return leaf == LPO_NONE ? 0 : d->regions[leaf] + 1;
 }
 
 /* The row of its thread plus one, and how long before the operation it was; 0: not known. */
@@ -133,7 +131,7 @@ static void add_launch(const struct lpo_trace *t, struct lpo_str *bytes,
 static void add_block(const struct strip *s, struct lpo_str *bytes, size_t i, size_t end,
                       int64_t last_ns)
 {
-    const struct lpo_gpu_op *ops = s->a->trace->gpu_ops.at, *longest = &ops[s->rows[i]];
+    const struct lpo_gpu_op *ops = s->d->analysis->trace->gpu_ops.at, *longest = &ops[s->rows[i]];
     int64_t start_ns = longest->start_ns, end_ns = longest->end_ns;
     bool several = end - i > 1;
     uint32_t kernel;
@@ -145,15 +143,15 @@ static void add_block(const struct strip *s, struct lpo_str *bytes, size_t i, si
             longest = w;
         end_ns = w->end_ns > end_ns ? w->end_ns : end_ns;
     }
-    kernel = s->kernels->rows[longest->name];
+    kernel = s->d->kernels.rows[longest->name];
     lpo_pack_add(bytes, (uint64_t)(start_ns - last_ns));
     lpo_pack_add(bytes, (uint64_t)(end_ns - start_ns));
     /* one row past the last: a name beyond those that are listed */
-    lpo_pack_add(bytes, (kernel == LPO_NONE ? s->kernels->count : kernel) * 2 + several);
+    lpo_pack_add(bytes, (kernel == LPO_NONE ? s->d->kernels.count : kernel) * 2 + several);
     if (several)
         lpo_pack_add(bytes, end - i);
-    lpo_pack_add(bytes, region_of(s, longest));
-    add_launch(s->a->trace, bytes, longest);
+    lpo_pack_add(bytes, lpo_page_region_of(s->d, longest));
+    add_launch(s->d->analysis->trace, bytes, longest);
 }
 
 /* Adds a lane, operations [i, end); returns how many it was drawn as. */
@@ -166,7 +164,7 @@ static size_t add_lane(const struct strip *s, struct lpo_str *bytes, size_t i, s
     for (size_t next; i < end; i = next, blocks++) {
         next = block_end(s, i, end, step);
         add_block(s, bytes, i, next, last_ns);
-        last_ns = s->a->trace->gpu_ops.at[s->rows[i]].start_ns;
+        last_ns = s->d->analysis->trace->gpu_ops.at[s->rows[i]].start_ns;
     }
     return blocks;
 }
@@ -182,7 +180,7 @@ static void put_packed(struct lpo_record *to, const struct lpo_str *bytes)
 void lpo_page_put_strip(struct lpo_record *to, struct lpo_page_detail *d)
 {
     const struct lpo_analysis *a = d->analysis;
-    struct strip s = { .a = a, .kernels = &d->kernels, .regions = d->regions };
+    struct strip s = { .d = d };
     struct lpo_record *strip, *lanes;
     LPO_STR bytes = { 0 };
     size_t nlanes = 0, left_out = 0, end;
@@ -223,8 +221,7 @@ bool lpo_page_put_operations(struct lpo_record *to, const struct lpo_page_detail
                              int64_t from_ns, int64_t to_ns)
 {
     const struct lpo_gpu_op *ops = d->analysis->trace->gpu_ops.at;
-    struct strip s = { d->analysis,    &d->kernels, d->regions, d->operations,
-                       d->noperations, d->zero_ns,  0 };
+    struct strip s = { d, d->operations, d->noperations, d->zero_ns, 0 };
     size_t i = 0, end = s.count ? lane_end(&s, 0) : 0;
     LPO_STR bytes = { 0 };
     int64_t step;
