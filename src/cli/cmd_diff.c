@@ -68,6 +68,7 @@ struct request {
     struct lpo_report_diff_options show;
     lpo_diff_budgets budgets;
     bool git, brief;
+    struct lpo_record *page; /* NULL: no page is asked for */
 };
 
 /* --- words ---------------------------------------------------------------------------------- */
@@ -153,6 +154,8 @@ static int find_writers(struct lpo_app *app, struct request *r, struct lpo_err *
         for (size_t k = 0; k < sizeof endings / sizeof *endings; k++)
             if (lpo_str_ends(names[i], endings[k].ending))
                 r->files[i] = lpo_writer_find(endings[k].writer);
+        if (r->files[i] == &lpo_writer_html && !r->page)
+            r->page = lpo_doc_record_create(app->arena);
         if (!r->files[i])
             return lpo_fail(
                 err, LPO_E_USAGE,
@@ -241,12 +244,24 @@ static int exit_code(const struct lpo_diff *d, const struct request *r)
     return r->git ? GIT_BAD : EXIT_REGRESSION;
 }
 
+/* Where both sides have stacks. */
+static struct lpo_record *page_of(const struct request *r)
+{
+    const struct lpo_doc_value *side = r->page ? r->page->first : NULL;
+
+    for (; side; side = side->next)
+        if (!side->record->first)
+            return NULL;
+    return r->page;
+}
+
 static int show(struct lpo_app *app, const struct lpo_diff *d, const struct request *r,
                 struct lpo_err *err)
 {
     const char *const *names = lpo_cli_args_list(r->args, "output");
     LPO_AUTO(lpo_doc) doc = lpo_report_diff_doc(d, &r->show);
 
+    doc->page = page_of(r);
     for (size_t i = 0; names[i]; i++)
         if (lpo_writer_write(doc, r->files[i], names[i], err) < 0)
             return err->code;
@@ -272,10 +287,18 @@ static int make_b(const struct request *r, struct lpo_err *err)
     return 0;
 }
 
+/* Where the stacks of a side go: a page shows them; NULL: no page is asked for. */
+static struct lpo_record *flame_of(const struct request *r, const char *side)
+{
+    return r->page ? lpo_doc_put_record(r->page, side) : NULL;
+}
+
 static int compare(struct lpo_app *app, struct request *r, struct lpo_err *err)
 {
     lpo_diff_budgets of_config = { 0 };
-    struct lpo_diff_reading a = { 0 }, b = { .budgets = r->budgets.len ? NULL : &of_config };
+    struct lpo_diff_reading a = { .flame = flame_of(r, "a") };
+    struct lpo_diff_reading b = { .flame = flame_of(r, "b"),
+                                  .budgets = r->budgets.len ? NULL : &of_config };
     int rc = r->baseline
                  ? lpo_cli_runs_baseline(app, lpo_cli_args_text(r->args, "store", LPO_CLI_HISTORY),
                                          r->baseline, r->last, &a, err)

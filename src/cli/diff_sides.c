@@ -10,6 +10,7 @@
 #include "cli/app.h"
 #include "cli/trace_options.h"
 #include "pipeline/stage.h"
+#include "report/page/page.h"
 #include "rundir/history/history.h"
 #include "rundir/history/numbers.h"
 #include "rundir/rundir.h"
@@ -50,6 +51,8 @@ static int read_run(struct lpo_app *app, const char *path, struct lpo_diff_readi
     d = lpo_diff_digest_create(run, path);
     if (!d)
         return lpo_cli_no_trace(path, run->dir, err);
+    if (out->flame && !out->len)
+        lpo_page_put_flame(out->flame, lpo_analysis_run_main(run));
     out->at[out->len++] = d;
     return 0;
 }

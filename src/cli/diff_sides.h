@@ -10,12 +10,14 @@
 struct lpo_app;
 struct lpo_diff_digest;
 struct lpo_err;
+struct lpo_record;
 
 #define LPO_CLI_HISTORY "lpo-history.sqlite" /* in the working folder */
 
 struct lpo_diff_reading {
     struct lpo_diff_digest **at;
     size_t len;
+    struct lpo_record *flame;  /* where the stacks of the first run go; NULL: nowhere */
     lpo_diff_budgets *budgets; /* where those of a run's config go; NULL: nowhere */
 };
 

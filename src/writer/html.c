@@ -214,6 +214,12 @@ static void write_sections(const struct lpo_doc *doc, struct lpo_str *out)
     lpo_str_add(out, open ? "</section>\n" : "");
 }
 
+/* Are views drawn from its data? */
+static bool has_script(const struct lpo_doc *doc)
+{
+    return doc->page || !doc->data_only;
+}
+
 static void write_head(const struct lpo_doc *doc, struct lpo_str *out)
 {
     lpo_str_add(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -222,7 +228,7 @@ static void write_head(const struct lpo_doc *doc, struct lpo_str *out)
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                      "style-src 'unsafe-inline'; img-src data:; script-src '");
     /* The one script that is ours: whatever a name brings into the page, no other runs. */
-    lpo_str_addf(out, "%s'%s\">\n", doc->data_only ? "none" : lpo_page_script_sha256,
+    lpo_str_addf(out, "%s'%s\">\n", has_script(doc) ? lpo_page_script_sha256 : "none",
                  doc->served ? "; connect-src 'self'" : "");
     add_line(out, "<title>", doc->title, "</title>\n<style>\n");
     lpo_str_addn(out, lpo_page_style, lpo_page_style_len);
@@ -236,7 +242,7 @@ static void html_write(const struct lpo_doc *doc, struct lpo_str *out)
     write_head(doc, out);
     add_line(out, "<body>\n<header><h1>", doc->title, "</h1></header>\n<main>\n");
     write_sections(doc, out);
-    if (doc->data_only) { /* no views are drawn from it */
+    if (!has_script(doc)) {
         lpo_str_add(out, "</main>\n</body>\n</html>\n");
         return;
     }

@@ -114,6 +114,26 @@ class Views(PageCase):
         path = self.browser.run("const w = window.lpo.flame, out = []; for (let b = w.root; b.children.length; b = b.children[0]) out.push(b.children[0].kind); return out")
         self.assertEqual(path[0], "region" if path[0] == "region" else "line")
 
+    def test_a_comparison_is_red_and_blue(self):
+        sides = []
+        for name, kernels in (("a", [("gemm", 1000, 500), ("gone", 2000, 100), ("same", 3000, 50)]), ("b", [("gemm", 1000, 800), ("new", 2000, 200), ("same", 3000, 50)])):
+            self.kineto([("step", 0, 20000)], kernels)
+            sides.append(os.path.join(self.cwd, name + ".json.gz"))
+            os.rename(os.path.join(self.cwd, "t.json.gz"), sides[-1])
+        page = os.path.join(self.cwd, "d.html")
+        done = self.lpo("diff", *sides, "-o", page)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.browser.open(page)
+        boxes = """const f = window.lpo.flame, out = {}, visit = (b) => { out[b.name] = [b.weight, b.other, f.colourOf(b)]; b.children.forEach(visit); }; visit(f.root); return out"""
+        after = self.browser.run(boxes)
+        self.assertEqual({k: v[:2] for k, v in after.items()}, {"all": [1050000, 650000], "step": [1050000, 650000], "gemm": [800000, 500000], "new": [200000, 0], "same": [50000, 50000]})
+        self.assertEqual((after["new"][2], after["same"][2]), ("hsl(0 80% 60%)", "hsl(215 0% 88%)"))
+        self.browser.run("const s = document.querySelector('select[aria-label=\"Side that is drawn\"]'); s.value = 'a'; s.dispatchEvent(new Event('change'))")
+        before = self.browser.run(boxes)
+        self.assertEqual((before["gone"], before["all"][:2], before["gemm"][:2]), ([100000, 0, "hsl(215 80% 60%)"], [650000, 1050000], [500000, 800000]))
+        self.assertGreater(self.browser.run("return document.querySelector('main').clientWidth"), 600)  # not the room of a rail that is not there
+        self.assertEqual(self.browser.errors(), [])
+
     def test_a_long_table_has_every_row(self):
         page, _ = self.kineto([], [(f"kernel_{i}", 1000 * i, 900 - i) for i in range(400)])
         self.browser.open(page + "#kernels")

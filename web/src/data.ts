@@ -40,6 +40,7 @@ export interface Raw {
   frames?: Frame[];
   stacks?: Packed & { count: number; left_out: number };
   host?: Packed & { zero_ns: number; least_ns: number; threads: { row: number; process: number; thread: number; count: number; left_out: number }[] };
+  a?: Stacked; b?: Stacked; // of a comparison
   sums?: Packed & RawSums;
   served?: { version: number; running: boolean };
   strip?: Packed & { zero_ns: number; span_ns: number; step_ns: number; lanes: Lane[]; operations: number; left_out: number };
@@ -160,9 +161,29 @@ export async function threadEvents(e: Events, of: Slices, rows: number[]): Promi
 export const WEIGHTS = ["gpu", "exposed", "idle", "bytes", "host"] as const;
 
 /** A node of the stacks: what is its own, and that with all below it, by WEIGHTS. */
-export interface StackNode { frame: Frame; parent: StackNode | null; children: StackNode[]; count: number; own: number[]; total: number[] }
+export interface StackNode { frame: Frame; parent: StackNode | null; children: StackNode[]; count: number; own: number[]; total: number[]; was?: { own: number[]; total: number[] } }
+type Stacked = Pick<Raw, "frames" | "stacks">;
 
-export async function stacks(data: Raw): Promise<StackNode[]> {
+/** Two trees as one: what stands in both is one node, with what it `was` in `a`. */
+export function compare(a: StackNode[], b: StackNode[]): StackNode[] {
+  const all: StackNode[] = [], none = () => WEIGHTS.map(() => 0);
+  const put = (nodes: StackNode[], parent: StackNode | null, before: boolean, there: Map<string, StackNode>) => {
+    for (const n of nodes) {
+      const key = n.frame.kind + "\n" + n.frame.name, to = there.get(key) ?? { frame: n.frame, parent, children: [], count: 0, own: none(), total: none(), was: { own: none(), total: none() } };
+      if (!there.has(key)) { there.set(key, to); parent?.children.push(to); all.push(to); }
+      const sums = before && to.was ? to.was : to;
+      WEIGHTS.forEach((_, w) => { sums.own[w] += n.own[w]; sums.total[w] += n.total[w]; });
+      if (!before) to.count += n.count;
+      put(n.children, to, before, new Map(to.children.map((c) => [c.frame.kind + "\n" + c.frame.name, c])));
+    }
+  };
+  const tops = new Map<string, StackNode>();
+  put(b.filter((n) => !n.parent), null, false, tops);
+  put(a.filter((n) => !n.parent), null, true, tops);
+  return all;
+}
+
+export async function stacks(data: Stacked): Promise<StackNode[]> {
   const all: StackNode[] = [], frames = data.frames ?? [];
   if (!data.stacks?.count) return all;
   const r = await unpack(data.stacks.packed);

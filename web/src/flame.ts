@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flame graph: ranges, lines of Python, modules, operators and kernels, each as wide as its GPU time, exposed time,
 // idle time, bytes or host time. In the order of time, the largest to the left, or around one frame (who leads to it,
-// what it consists of). Its sums are those of the tables.
+// what it consists of). Its sums are those of the tables. Of a comparison: red and blue.
 import { Frame, Raw, StackNode, WEIGHTS, colour } from "./data";
 import { copy, el, visible } from "./dom";
 import * as format from "./format";
@@ -12,8 +12,9 @@ const LABELS: Record<Weight, string> = { gpu: "GPU time", exposed: "exposed GPU 
 const ROW = 20, HUES: Record<string, number> = { region: 210, module: 170, line: 45, operator: 265, call: 0, backward: 330 };
 const ORDERS: [string, string][] = [["time", "in order of time"], ["heavy", "largest first"], ["frame", "around the chosen frame"]];
 
-/** What is drawn: a tree whose nodes may stand for several nodes of the data. */
-interface Box { name: string; kind: string; frame: Frame; weight: number; own: number; count: number; children: Box[]; parent: Box | null }
+/** What is drawn: a tree whose nodes may stand for several nodes of the data. `other`: of a comparison, the weight on the
+ * side that is not drawn. */
+interface Box { name: string; kind: string; frame: Frame; weight: number; other: number; own: number; count: number; children: Box[]; parent: Box | null }
 interface Placed { box: Box; x: number; w: number; y: number }
 export interface Named { name: string; kind: string; gpu: number }
 
@@ -24,6 +25,7 @@ export class Flame {
   private weight: Weight = "gpu";
   private order = "heavy";
   private folded = true;
+  private side: "a" | "b" = "b";
   private find = "";
   private top: Box | null = null;
   private chosen: Box | null = null;
@@ -34,8 +36,8 @@ export class Flame {
   private crumbs = el("span", { class: "dim" });
   private frames = el("tbody");
 
-  constructor(private nodes: StackNode[], private data: Raw) {
-    const there = WEIGHTS.filter((_, w) => nodes.some((n) => n.own[w] > 0));
+  constructor(private nodes: StackNode[], private data: Raw, private compared = false) {
+    const there = WEIGHTS.filter((_, w) => nodes.some((n) => n.own[w] > 0 || (n.was?.own[w] ?? 0) > 0)), sides = el("select", { "aria-label": "Side that is drawn" }, el("option", { value: "b" }, "B, after"), el("option", { value: "a" }, "A, before"));
     const weights = el("select", { "aria-label": "Width of a frame" }), orders = el("select", { "aria-label": "Order of frames" });
     for (const w of there) weights.append(el("option", { value: w }, LABELS[w]));
     for (const [value, title] of ORDERS) orders.append(el("option", { value, ...(value === this.order ? { selected: "" } : {}) }, title));
@@ -43,16 +45,18 @@ export class Flame {
     const all = el("button", { class: "plain", type: "button" }, "show all");
     this.weight = there[0] ?? "gpu";
     weights.addEventListener("change", () => { this.weight = weights.value as Weight; this.build(); });
+    sides.addEventListener("change", () => { this.side = sides.value as "a" | "b"; this.build(); });
     orders.addEventListener("change", () => { this.order = orders.value; this.build(); });
     search.addEventListener("input", () => { this.find = search.value.toLowerCase(); this.draw(); });
     fold.addEventListener("change", () => { this.folded = fold.checked; this.build(); });
     all.addEventListener("click", () => { this.top = null; this.draw(); });
-    const tools = el("div", { class: "tools" }, el("label", {}, "width: ", weights), el("label", {}, "order: ", orders), search,
+    const tools = el("div", { class: "tools" }, el("label", {}, "width: ", weights), compared ? el("label", {}, "of: ", sides) : null, el("label", {}, "order: ", orders), search,
       el("label", { title: "frames whose names differ only in numbers are drawn as one" }, fold, " fold layers"), all, this.crumbs);
     const head = el("tr");
-    for (const [key, title] of [["name", "Frame"], ["kind", "Kind"], ["own", "Own"], ["total", "With what is inside"]]) head.append(el("th", { scope: "col", "data-key": key, ...(key === "own" || key === "total" ? { class: "n" } : {}) }, title));
+    for (const [key, title] of [["name", "Frame"], ["kind", "Kind"], ["own", "Own"], ["total", "With what is inside"], ...(compared ? [["other", "On the other side"]] : [])]) head.append(el("th", { scope: "col", "data-key": key, ...(key === "own" || key === "total" || key === "other" ? { class: "n" } : {}) }, title));
     const view = el("section", { id: "stacks" }, el("h2", {}, "Flame"), tools, el("div", { class: "flame" }, this.canvas), this.detail,
       el("details", {}, el("summary", {}, "Frames by their own part"), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Frames" }, el("table", { id: "table-frames" }, el("thead", {}, head), this.frames))));
+    if (compared) view.append(el("p", { class: "note" }, "Red: more in B than in A; blue: less; the deeper, the more of it changed. The first run of each side."));
     if (data.stacks?.left_out) view.append(el("p", { class: "note" }, `${format.count(data.stacks.left_out)} small frames are part of those around them.`));
     (document.getElementById("regions") ?? document.querySelector("main > section"))?.before(view);
     this.root = this.merge();
@@ -83,21 +87,36 @@ export class Flame {
   private child(of: Box, f: Frame): Box {
     const name = this.nameOf(f);
     let box = of.children.find((c) => c.name === name && c.kind === f.kind);
-    if (!box) of.children.push(box = { name, kind: f.kind, frame: f, weight: 0, own: 0, count: 0, children: [], parent: of });
+    if (!box) of.children.push(box = { name, kind: f.kind, frame: f, weight: 0, other: 0, own: 0, count: 0, children: [], parent: of });
     return box;
+  }
+
+  // What is drawn of a node, and what the other side has.
+  private sums(n: StackNode, w: number): { weight: number; own: number; other: number } {
+    return this.side === "a" && n.was ? { weight: n.was.total[w], own: n.was.own[w], other: n.total[w] } : { weight: n.total[w], own: n.own[w], other: n.was?.total[w] ?? 0 };
+  }
+
+  private count(box: Box, n: StackNode, w: number): void {
+    const { weight, own, other } = this.sums(n, w);
+    box.weight += weight;
+    box.own += own;
+    box.other += other;
+    box.count += n.count;
   }
 
   private add(to: Box, n: StackNode, w: number): void {
     const box = this.child(to, n.frame);
-    box.weight += n.total[w];
-    box.own += n.own[w];
-    box.count += n.count;
-    for (const c of n.children) if (c.total[w] > 0) this.add(box, c, w);
+    this.count(box, n, w);
+    for (const c of n.children) if (this.sums(c, w).weight > 0) this.add(box, c, w);
   }
 
   private merge(): Box {
-    const w = WEIGHTS.indexOf(this.weight), root: Box = { name: "all", kind: "all", frame: { kind: "all", name: "all" }, weight: 0, own: 0, count: 1, children: [], parent: null };
-    for (const n of this.nodes) if (!n.parent && n.total[w] > 0) this.add(root, n, w);
+    const w = WEIGHTS.indexOf(this.weight), root: Box = { name: "all", kind: "all", frame: { kind: "all", name: "all" }, weight: 0, other: 0, own: 0, count: 1, children: [], parent: null };
+    for (const n of this.nodes) {
+      if (n.parent) continue;
+      root.other += this.sums(n, w).other;
+      if (this.sums(n, w).weight > 0) this.add(root, n, w);
+    }
     root.weight = root.children.reduce((sum, c) => sum + c.weight, 0);
     return root;
   }
@@ -105,14 +124,14 @@ export class Flame {
   // Who leads to a frame, upside down, and what it consists of: every place of it together.
   private around(f: Frame): { callers: Box; inside: Box } {
     const w = WEIGHTS.indexOf(this.weight), wanted = this.nameOf(f), is = (n: StackNode) => n.frame.kind === f.kind && this.nameOf(n.frame) === wanted;
-    const box = (name: string): Box => ({ name, kind: f.kind, frame: f, weight: 0, own: 0, count: 0, children: [], parent: null }), callers = box(wanted), inside = box(wanted);
+    const box = (name: string): Box => ({ name, kind: f.kind, frame: f, weight: 0, other: 0, own: 0, count: 0, children: [], parent: null }), callers = box(wanted), inside = box(wanted);
     for (const n of this.nodes) {
       let again = false;
       for (let p = n.parent; p && !again; p = p.parent) again = is(p);
-      if (!is(n) || again || n.total[w] <= 0) continue;
-      for (const b of [callers, inside]) { b.weight += n.total[w]; b.own += n.own[w]; b.count += n.count; }
-      for (const c of n.children) if (c.total[w] > 0) this.add(inside, c, w);
-      for (let p = n.parent, at = callers; p; p = p.parent) { at = this.child(at, p.frame); at.weight += n.total[w]; at.count += n.count; }
+      if (!is(n) || again || this.sums(n, w).weight <= 0) continue;
+      for (const b of [callers, inside]) this.count(b, n, w);
+      for (const c of n.children) if (this.sums(c, w).weight > 0) this.add(inside, c, w);
+      for (let p = n.parent, at = callers; p; p = p.parent) { at = this.child(at, p.frame); this.count(at, n, w); at.own = 0; }
     }
     return { callers, inside };
   }
@@ -129,21 +148,21 @@ export class Flame {
   }
 
   private list(): void {
-    const sums = new Map<string, { box: Box; own: number; total: number }>(), open = new Set<string>();
+    const sums = new Map<string, { box: Box; own: number; total: number; other: number }>(), open = new Set<string>();
     const visit = (b: Box) => {
-      const key = b.kind + "\n" + b.name, sum = sums.get(key) ?? { box: b, own: 0, total: 0 }, outermost = !open.has(key);
+      const key = b.kind + "\n" + b.name, sum = sums.get(key) ?? { box: b, own: 0, total: 0, other: 0 }, outermost = !open.has(key);
       sum.own += b.own;
-      if (outermost) { sum.total += b.weight; open.add(key); }
+      if (outermost) { sum.total += b.weight; sum.other += b.other; open.add(key); }
       sums.set(key, sum);
       b.children.forEach(visit);
       if (outermost) open.delete(key);
     };
     this.root.children.forEach(visit);
     const rows = [...sums.values()].sort((a, b) => b.own - a.own || b.total - a.total).slice(0, 100);
-    this.frames.replaceChildren(...rows.map(({ box, own, total }) => {
+    this.frames.replaceChildren(...rows.map(({ box, own, total, other }) => {
       const name = el("button", { class: "link", type: "button" }, box.name);
       name.addEventListener("click", () => this.choose(box));
-      return el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, box.kind), el("td", { "data-v": String(own) }, this.text(own)), el("td", { "data-v": String(total) }, this.text(total)));
+      return el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, box.kind), el("td", { "data-v": String(own) }, this.text(own)), el("td", { "data-v": String(total) }, this.text(total)), this.compared ? el("td", { "data-v": String(other) }, this.text(other)) : null);
     }));
   }
 
@@ -158,7 +177,14 @@ export class Flame {
     }
   }
 
+  // From -1, gone in B, to 1, new in it.
+  private change(b: Box): number {
+    const most = Math.max(b.weight, b.other);
+    return most > 0 ? (this.side === "a" ? b.other - b.weight : b.weight - b.other) / most : 0;
+  }
+
   private colourOf(b: Box): string {
+    if (this.compared) { const by = this.change(b), much = Math.abs(by); return `hsl(${by > 0 ? 0 : 215} ${Math.round(80 * much)}% ${Math.round(88 - 28 * much)}%)`; }
     const kernel = b.frame.kernel === undefined ? undefined : this.data.kernels?.[b.frame.kernel];
     return kernel ? colour(kernel.class) : b.kind === "all" ? "#818b98" : `hsl(${HUES[b.kind] ?? 210} 55% ${b.kind === "line" ? 78 : 74}%)`;
   }
@@ -222,7 +248,7 @@ export class Flame {
     copyPath.addEventListener("click", () => copy([...path, b.name].join(";")));
     this.detail.dataset.address = "stack=" + encodeURIComponent(b.frame.name);
     this.detail.replaceChildren(el("h3", {}, b.name), el("div", {}, `${b.kind}, `, number(b.weight, this.text(b.weight), "total"), ` ${LABELS[this.weight]} (${format.percent(b.weight, all)}), of it its own `,
-      number(b.own, this.text(b.own), "own"), ", ", number(b.count, format.count(b.count), "count"), b.count === 1 ? " time" : " times"),
+      number(b.own, this.text(b.own), "own"), this.compared ? `, ${this.text(b.other)} in ${this.side === "a" ? "B" : "A"}` : "", ", ", number(b.count, format.count(b.count), "count"), b.count === 1 ? " time" : " times"),
       el("div", { class: "dim" }, path.join(" › ")), el("div", { class: "links" }, kernel === undefined ? null : el("a", { href: `#kernel-${kernel + 1}` }, "show the kernel"), copyPath));
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: the first screen, then views at the head of the chapters that they belong to. Without this script the page
 // has the same chapters as text.
-import { Region, buckets, charts, operations, raw, regions, stacks, threads } from "./data";
+import { Region, buckets, charts, compare, operations, raw, regions, stacks, threads } from "./data";
 import { el } from "./dom";
 import { Found, findable } from "./find";
 import { first, linkFindings } from "./first";
@@ -26,6 +26,13 @@ async function start(): Promise<void> {
   chooseTheme();
   first(data);
   for (const t of document.querySelectorAll<HTMLTableElement>("main table[id]")) { hideUnknown(t); sortable(t); tools(t, false); }
+  if (data.a && data.b) {
+    const both = compare(...await Promise.all([stacks(data.a), stacks(data.b)]));
+    if (both.length) window.lpo.flame = new Flame(both, data, true);
+    address();
+    window.lpo.ready = true;
+    return;
+  }
   const [trees, lanes, nodes, slices, sums] = await Promise.all([regions(data), operations(data), stacks(data), threads(data), buckets(data)]);
   window.lpo.trees = trees;
   const icicle = window.lpo.icicle = trees.all.length ? new Icicle(trees, data) : undefined;

@@ -47,7 +47,8 @@
  *               value, less that of the point before. Zero is that of the strip for the clock
  *               "trace", else the first point of all charts with that clock.
  *     stages    [{name, at_ns, ns}]: when stages ran, from the zero of the clock "unix".
- *     rank_steps   { ranks: [...], columns: [[first, last], …], parts: [...], packed }: ranks ×
+ *     a, b      of a comparison: { frames, stacks } of the first run of each side, and nothing
+ * else. rank_steps   { ranks: [...], columns: [[first, last], …], parts: [...], packed }: ranks ×
  *               steps. Per cell, rank after rank: steps (0: none), of them with GPU work, of them
  *               with a known bubble; then ns of each part of one step that is known: the first by
  *               steps, the last by bubbles, the others by GPU work.
@@ -121,6 +122,8 @@ uint32_t lpo_page_region_of(const struct lpo_page_detail *d, const struct lpo_gp
 void lpo_page_put_sums(struct lpo_record *to, const struct lpo_page_detail *d);
 /* Sets the zero where there is no strip. */
 void lpo_page_put_stacks(struct lpo_record *to, struct lpo_page_detail *d);
+/* `frames` and `stacks` alone, without rows of kernels; the trace may be destroyed first. */
+void lpo_page_put_flame(struct lpo_record *to, const struct lpo_analysis *a);
 /* Nothing where the run has nothing over time. `strip_zero_ns` is the zero of the strip, or
  * LPO_NO_TIME. */
 void lpo_page_put_charts(struct lpo_record *to, const struct lpo_rundir *d,

@@ -21,12 +21,13 @@
 /* At most some eight bytes each in the page; names are a megabyte at most. */
 enum { MOST_NODES = 40000, MOST_SLICES = 160000, MOST_THREADS = 24, MOST_NAME_BYTES = 1 << 20 };
 
-/* The list of frames: a kind, a name, and of a kernel its row. */
+/* The list of frames: a kind, a name, and of a kernel its row where the page has kernels. */
 struct frames {
     const struct lpo_page_detail *d;
     struct lpo_record *list;
     struct lpo_map_pair map;
     size_t bytes;
+    bool copied; /* the trace goes before the document */
 };
 
 static void put_frame_name(const struct frames *f, struct lpo_record *r,
@@ -39,7 +40,8 @@ static void put_frame_name(const struct frames *f, struct lpo_record *r,
         text = lpo_region_cells_short_name(f->d->analysis->cells, n->name);
         len = strlen(text);
     }
-    lpo_doc_put(r, LPO_KV("name", lpo_doc_name(text, f->bytes + len > MOST_NAME_BYTES ? 0 : len)));
+    len = f->bytes + len > MOST_NAME_BYTES ? 0 : len;
+    lpo_doc_put(r, LPO_KV("name", f->copied ? lpo_doc_textn(text, len) : lpo_doc_name(text, len)));
 }
 
 static uint32_t frame_of(struct frames *f, const struct lpo_stack_node *n)
@@ -57,7 +59,7 @@ static uint32_t frame_of(struct frames *f, const struct lpo_stack_node *n)
     lpo_stacks_text(f->d->analysis->tree, n, &len);
     f->bytes += len;
     if (n->kind >= LPO_STACK_KERNEL && n->kind <= LPO_STACK_MEMSET && n->name != LPO_NONE &&
-        f->d->kernels.rows[n->name] != LPO_NONE)
+        f->d->kernels.rows && f->d->kernels.rows[n->name] != LPO_NONE)
         lpo_doc_put(r, LPO_KV("kernel", f->d->kernels.rows[n->name]));
     return row;
 }
@@ -304,10 +306,19 @@ static void put_threads(struct frames *f, struct lpo_record *to, struct lpo_page
 
 void lpo_page_put_stacks(struct lpo_record *to, struct lpo_page_detail *d)
 {
-    struct frames f = { d, lpo_doc_put_list(to, "frames"), { 0 }, 0 };
+    struct frames f = { .d = d, .list = lpo_doc_put_list(to, "frames") };
 
     put_stacks(&f, to);
     put_threads(&f, to, d);
+    lpo_map_pair_free(&f.map);
+}
+
+void lpo_page_put_flame(struct lpo_record *to, const struct lpo_analysis *a)
+{
+    const struct lpo_page_detail d = { .analysis = a };
+    struct frames f = { .d = &d, .list = lpo_doc_put_list(to, "frames"), .copied = true };
+
+    put_stacks(&f, to);
     lpo_map_pair_free(&f.map);
 }
 
@@ -323,7 +334,7 @@ bool lpo_page_put_slices(struct lpo_record *to, const struct lpo_page_detail *d,
                          int64_t from_ns, int64_t to_ns)
 {
     struct part p = { d->analysis->trace, 0, at(d, from_ns), at(d, to_ns) };
-    struct frames f = { d, NULL, { 0 }, 0 };
+    struct frames f = { .d = d };
     uint32_t row = (uint32_t)thread;
     LPO_STR bytes = { 0 };
 
