@@ -313,7 +313,7 @@ static int read_report(struct session *s, struct lpo_stage_ctx *ctx,
 
     lpo_pipeline_ncu_kernel_plan_tables(ctx, s->k->ncu, &steps);
     for (size_t i = 0; i < steps.len && !s->interrupted; i++) {
-        struct lpo_result r;
+        struct lpo_result r = { 0 };
 
         if (run_step(s, &steps.at[i], &r, err) < 0)
             return err->code;
@@ -338,7 +338,7 @@ static int run_kernel(struct session *s, size_t i, struct lpo_err *err)
     struct lpo_kernel_outcome *o = &s->outcomes[i];
     struct lpo_stage_ctx ctx = make_ctx(s->arena, s->k, s->summary.folder, i, false);
     struct lpo_steps steps = { .arena = s->arena };
-    struct lpo_result r;
+    struct lpo_result r = { 0 };
     int rc = lpo_file_make_dirs(ctx.dir, err);
 
     if (rc == 0)

@@ -128,9 +128,9 @@ static int check(struct lpo_app *app, const struct lpo_sampler_options *o, struc
 
 static int sample(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
-    struct lpo_sampler_options o;
-    struct lpo_sampler_result r;
-    long long seconds;
+    struct lpo_sampler_options o = { 0 };
+    struct lpo_sampler_result r = { 0 };
+    long long seconds = 0;
     int rc = fill(app, args, &o, &seconds, err);
 
     if (rc < 0)

@@ -190,8 +190,8 @@ static int slot_of(struct lpo_interp_scope *s, const struct lpo_spot *in, const 
 int lpo_merge_update(struct lpo_interp_scope *s, struct lpo_node *root, const char *path,
                      const struct lpo_node *value, bool force, struct lpo_err *err)
 {
-    const struct lpo_spot *at = lpo_interp_spot_child(s->arena, NULL, NULL, 0, root), *next;
-    const char **keys;
+    const struct lpo_spot *at = lpo_interp_spot_child(s->arena, NULL, NULL, 0, root), *next = NULL;
+    const char **keys = NULL;
     size_t n = lpo_interp_key_split(s->arena, path, &keys);
     struct lpo_node **slot;
     int rc;

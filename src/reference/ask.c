@@ -107,7 +107,7 @@ static double ratio_at(const struct ref_table *t, const struct ref_row *row, uin
 static bool interpolate(const struct ref_table *t, const struct ref_block *b, uint32_t variant,
                         const double *at, double *out, bool *inside)
 {
-    struct place p[REF_AXES];
+    struct place p[REF_AXES] = { 0 };
     double sum = 0, weight = 0;
     int outer = b->naxes - 1;
 

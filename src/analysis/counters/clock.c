@@ -114,7 +114,7 @@ static double correlation(const struct pair_series *p, int lag)
 static void find_lag(struct lpo_layer *l, const struct pair_series *p)
 {
     struct lpo_sampled_gpu *g = l->gpu;
-    double fit[2 * LAGS + 1];
+    double fit[2 * LAGS + 1] = { 0 };
     int best = 0;
 
     for (int lag = -LAGS; lag <= LAGS; lag++) {

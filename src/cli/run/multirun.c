@@ -444,7 +444,7 @@ int lpo_cli_multirun_job(struct lpo_app *app, const struct lpo_option *table, co
 {
     struct lpo_sweep_result result;
     struct lpo_sweep_plan plan;
-    struct lpo_args args;
+    struct lpo_args args = { 0 };
     char *end;
     long long wanted;
     size_t i;

@@ -435,8 +435,8 @@ static int grow_list(struct growing *g, struct lpo_tree *t, const struct lpo_loa
                      bool is_root, bool interpolated, unsigned depth)
 {
     struct lpo_tree kids = { 0 };
-    struct lpo_entry *list;
-    size_t count;
+    struct lpo_entry *list = NULL;
+    size_t count = 0;
     int rc = own_list(g, t->entry, l, is_root, &list, &count);
 
     if (rc == 0)

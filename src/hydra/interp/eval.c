@@ -328,7 +328,7 @@ static int eval(struct here *h, const struct lpo_iexpr *e, struct lpo_found *out
 static int join(struct here *h, const struct lpo_iexpr *e, struct lpo_str *into)
 {
     for (size_t i = 0; i < e->count; i++) {
-        struct lpo_found f;
+        struct lpo_found f = { 0 };
         int rc = eval(h, e->kids[i], &f);
 
         size_t before = into->len;
@@ -367,7 +367,7 @@ static int eval_name(struct here *h, const struct lpo_iexpr *e, const char *what
     LPO_STR text = { 0 };
 
     for (size_t i = 0; i < e->count; i++) {
-        struct lpo_found f;
+        struct lpo_found f = { 0 };
         int rc = eval(h, e->kids[i], &f);
 
         if (rc < 0)
@@ -395,7 +395,7 @@ static int eval_list(struct here *h, const struct lpo_iexpr *e, struct lpo_found
     struct lpo_node *list = lpo_node_list(h->scope->arena);
 
     for (size_t i = 0; i < e->count; i++) {
-        struct lpo_found f;
+        struct lpo_found f = { 0 };
         int rc = eval(h, e->kids[i], &f);
 
         if (rc < 0)
@@ -411,7 +411,7 @@ static int eval_dict(struct here *h, const struct lpo_iexpr *e, struct lpo_found
     struct lpo_node *map = lpo_node_map(h->scope->arena);
 
     for (size_t i = 0; i + 1 < e->count; i += 2) {
-        struct lpo_found key, value;
+        struct lpo_found key = { 0 }, value = { 0 };
         int rc = eval(h, e->kids[i], &key);
 
         if (rc == 0)

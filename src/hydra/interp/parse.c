@@ -248,7 +248,7 @@ static int parse_list(struct parsing *p, struct lpo_iexpr **out)
 
 static int parse_dict(struct parsing *p, struct lpo_iexpr **out)
 {
-    struct lpo_iexpr *e = fresh(p, LPO_I_DICT), *key, *value;
+    struct lpo_iexpr *e = fresh(p, LPO_I_DICT), *key = NULL, *value = NULL;
     int rc = advance(p);
 
     *out = e;

@@ -317,7 +317,7 @@ static int items(struct lpo_ov_parser *p, enum lpo_token_kind close,
 
 static int list_item(struct lpo_ov_parser *p, void *into)
 {
-    struct lpo_override_value v;
+    struct lpo_override_value v = { 0 };
     int rc = element(p, &v);
 
     if (rc == 0)
@@ -338,7 +338,7 @@ static bool starts_key(enum lpo_token_kind kind)
 
 static int map_item(struct lpo_ov_parser *p, void *into)
 {
-    struct lpo_override_value key, v;
+    struct lpo_override_value key = { 0 }, v = { 0 };
     int rc = primitive(p, true, &key);
 
     if (rc == 0)

@@ -181,7 +181,7 @@ static int shifted(struct lpo_arena *a, const struct lpo_node *x, int sign,
 static int sort_range(struct lpo_arena *a, struct lpo_sweep *s, bool down, struct lpo_err *err)
 {
     bool turn = down ? number_less(s->start, s->stop) : number_less(s->stop, s->start);
-    struct lpo_node *start, *stop;
+    struct lpo_node *start = NULL, *stop = NULL;
     int sign = down ? -1 : 1;
 
     if (!turn)

@@ -316,7 +316,7 @@ static int skip(struct reading *r, yaml_event_type_t type, const char *otherwise
 
 static int read_document(struct reading *r, struct lpo_ynode **out)
 {
-    yaml_event_t ev;
+    yaml_event_t ev = { 0 };
     int rc = skip(r, YAML_STREAM_START_EVENT, "not a YAML stream");
 
     if (rc == 0)

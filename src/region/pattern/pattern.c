@@ -560,7 +560,7 @@ static void name_levels(const struct reading *r, size_t len, const struct lpo_le
 bool lpo_region_pattern_run_in(const struct lpo_region_pattern *p, const struct lpo_levels *path,
                                bool exact, struct lpo_region_run *out)
 {
-    size_t where[LPO_MAX_LEVELS];
+    size_t where[LPO_MAX_LEVELS] = { 0 };
     struct walk w;
 
     for (size_t len = 1; len <= path->len; len++) { /* the outermost region that fits */
