@@ -19,40 +19,29 @@
 #include "util/str.h"
 
 /* null when no duration is known: that is not 0 */
-static void put_ns(struct lpo_record *r, const char *key, const struct lpo_sum *s)
+static struct lpo_doc_value ns_of(const struct lpo_sum *s)
 {
-    lpo_doc_put(r, LPO_KV(key, lpo_doc_int_if(lpo_region_sum_known(s), s->ns)));
+    return lpo_doc_int_if(lpo_region_sum_known(s), s->ns);
 }
 
-/* Launches whose time is a share of their CUDA graph's. */
-static void put_estimated(struct lpo_record *r, const struct lpo_sum *s)
-{
-    if (s->shares)
-        lpo_doc_put(r, LPO_KV("launches_time_estimated", s->shares));
-}
-
+/* `launches_time_estimated`: launches whose time is a share of their CUDA graph's. */
 static void put_part(struct lpo_record *to, const char *key, const struct lpo_sum *s)
 {
-    struct lpo_record *r = lpo_doc_put_record(to, key);
-
-    lpo_doc_put(r, LPO_KV("launches", s->launches));
-    put_ns(r, "gpu_ns", s);
-    put_estimated(r, s);
+    lpo_doc_put(lpo_doc_put_record(to, key), LPO_KV("launches", s->launches),
+                LPO_KV("gpu_ns", ns_of(s)),
+                LPO_KV_IF(s->shares, "launches_time_estimated", s->shares));
 }
 
 static void put_copies(struct lpo_record *to, const char *key, const struct lpo_sum *s)
 {
-    struct lpo_record *r = lpo_doc_put_record(to, key);
-
-    lpo_doc_put(r, LPO_KV("count", s->launches));
-    put_ns(r, "ns", s);
-    lpo_doc_put(r, LPO_KV("bytes", s->bytes));
+    lpo_doc_put(lpo_doc_put_record(to, key), LPO_KV("count", s->launches), LPO_KV("ns", ns_of(s)),
+                LPO_KV("bytes", s->bytes));
 }
 
-static void put_trace_name(struct lpo_record *r, const char *key, const struct lpo_trace *t,
-                           uint32_t name)
+struct lpo_doc_value lpo_report_name(const struct lpo_trace *t, uint32_t name)
 {
-    lpo_doc_put(r, LPO_KV(key, lpo_doc_name(lpo_trace_text(t, name), lpo_trace_text_len(t, name))));
+    return name == LPO_NONE ? lpo_doc_null()
+                            : lpo_doc_name(lpo_trace_text(t, name), lpo_trace_text_len(t, name));
 }
 
 static void put_metrics(struct lpo_record *to, const char *key, const struct lpo_region_scope *s,
@@ -64,17 +53,12 @@ static void put_metrics(struct lpo_record *to, const char *key, const struct lpo
     for (size_t i = 0; row != LPO_NONE && i < t->metrics.len; i++) {
         const struct lpo_metric *m = &t->metrics.at[i];
         const struct lpo_metric_sum *sum = &s->metric_sums.at[(size_t)row * t->metrics.len + i];
-        struct lpo_record *r;
 
-        if (sum->weight == 0 || (sampled && !m->sampled))
-            continue;
-        r = lpo_doc_put_record(metrics, lpo_trace_text(t, m->name));
-        lpo_doc_put(r, LPO_KV("value", lpo_region_metric_value(m->combine, sum)));
-        if (m->unit == LPO_NONE)
-            lpo_doc_put(r, LPO_KV("unit", lpo_doc_null()));
-        else
-            put_trace_name(r, "unit", t, m->unit);
-        lpo_doc_put(r, LPO_KV("how", m->sampled ? "sampled" : lpo_trace_combine_name(m->combine)));
+        if (sum->weight != 0 && (m->sampled || !sampled))
+            lpo_doc_put(lpo_doc_put_record(metrics, lpo_trace_text(t, m->name)),
+                        LPO_KV("value", lpo_region_metric_value(m->combine, sum)),
+                        LPO_KV("unit", lpo_report_name(t, m->unit)),
+                        LPO_KV("how", m->sampled ? "sampled" : lpo_trace_combine_name(m->combine)));
     }
 }
 
@@ -88,10 +72,8 @@ static uint32_t listed_kernels(const struct lpo_region_row *row)
 /* Sums of kernels that are not listed, so that everything still adds up. */
 static void put_kernels_left_out(struct lpo_record *to, uint64_t kernels, const struct lpo_sum *sum)
 {
-    struct lpo_record *r = lpo_doc_put_record(to, "kernels_left_out");
-
-    lpo_doc_put(r, LPO_KV("kernels", kernels), LPO_KV("launches", sum->launches));
-    put_ns(r, "gpu_ns", sum);
+    lpo_doc_put(lpo_doc_put_record(to, "kernels_left_out"), LPO_KV("kernels", kernels),
+                LPO_KV("launches", sum->launches), LPO_KV("gpu_ns", ns_of(sum)));
 }
 
 static void put_region_kernels(struct lpo_record *to, const struct lpo_analysis *a,
@@ -224,14 +206,14 @@ static struct lpo_record *put_scope_head(struct lpo_record *to, const struct lpo
 {
     const struct lpo_region_scope *s = lpo_analysis_scope(a, id);
     struct lpo_record *r = lpo_doc_put_record(to, NULL);
+    const struct lpo_sum *total = &s->coverage.total;
     LPO_STR name = { 0 };
 
     lpo_region_scope_add_name(a->trace, id, &name);
-    lpo_doc_put(r, LPO_KV("scope", lpo_str_text(&name)));
-    put_ns(r, "gpu_ns", &s->coverage.total);
-    if (lpo_region_cells_parted(s->cells))
-        put_estimated(r, &s->coverage.total);
-    lpo_doc_put(r, LPO_KV("launches", s->coverage.total.launches));
+    lpo_doc_put(r, LPO_KV("scope", lpo_str_text(&name)), LPO_KV("gpu_ns", ns_of(total)),
+                LPO_KV_IF(total->shares && lpo_region_cells_parted(s->cells),
+                          "launches_time_estimated", total->shares),
+                LPO_KV("launches", total->launches));
     put_coverage(r, &s->coverage, a->trace);
     return r;
 }

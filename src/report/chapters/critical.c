@@ -208,12 +208,8 @@ static void put_entries(struct lpo_record *to, const struct lpo_analysis *a,
         const struct lpo_critical_entry *e = &p->entries.at[i];
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        if (e->name == LPO_NONE)
-            lpo_doc_put(r, LPO_KV("name", lpo_doc_null()));
-        else
-            lpo_doc_put(r, LPO_KV("name", lpo_doc_name(lpo_trace_text(a->trace, e->name),
-                                                       lpo_trace_text_len(a->trace, e->name))));
-        lpo_doc_put(r, LPO_KV("part", lpo_critical_part_name(e->part)), LPO_KV("count", e->count),
+        lpo_doc_put(r, LPO_KV("name", lpo_report_name(a->trace, e->name)),
+                    LPO_KV("part", lpo_critical_part_name(e->part)), LPO_KV("count", e->count),
                     LPO_KV("ns", e->ns));
         put_saving(r, &e->saving);
     }
@@ -282,11 +278,9 @@ static void put_step(const void *ctx, size_t i, struct lpo_record *r)
     const struct step_source *from = ctx;
     const struct lpo_critical_step *s = &from->p->steps.at[from->longest[i]];
     const struct lpo_program_step *x = &lpo_analysis_steps(from->a)->rows.at[s->step];
-    const struct lpo_trace *t = from->a->trace;
 
-    lpo_doc_put(
-        r, LPO_KV("name", lpo_doc_name(lpo_trace_text(t, x->name), lpo_trace_text_len(t, x->name))),
-        LPO_KV("wall_ns", x->wall_ns));
+    lpo_doc_put(r, LPO_KV("name", lpo_report_name(from->a->trace, x->name)),
+                LPO_KV("wall_ns", x->wall_ns));
     put_parts(lpo_doc_put_record(r, "parts"), &s->parts);
 }
 

@@ -82,10 +82,8 @@ struct names_of {
 static void put_name(const void *ctx, size_t i, struct lpo_record *r)
 {
     const struct names_of *from = ctx;
-    uint32_t name = from->s->names[i];
 
-    lpo_doc_put(r, LPO_KV("name", lpo_doc_name(lpo_trace_text(from->t, name),
-                                               lpo_trace_text_len(from->t, name))));
+    lpo_doc_put(r, LPO_KV("name", lpo_report_name(from->t, from->s->names[i])));
 }
 
 void lpo_report_put_fusion(struct lpo_record *to, const struct lpo_analysis *a)

@@ -68,14 +68,9 @@ void lpo_report_put_numbers(struct lpo_record *to, const struct lpo_analysis *a)
     list = lpo_doc_put_list(to, "range_numbers");
     for (size_t i = 0; i < t->range_numbers.len && i < lpo_budget()->scopes; i++) {
         const struct lpo_range_number *n = &t->range_numbers.at[i];
-        struct lpo_record *r = lpo_doc_put_record(list, NULL);
-        uint32_t domain = t->domains.at[n->domain];
 
-        lpo_doc_put(r,
-                    LPO_KV("range", lpo_doc_name(lpo_trace_text(t, n->name),
-                                                 lpo_trace_text_len(t, n->name))),
-                    LPO_KV("domain",
-                           lpo_doc_name(lpo_trace_text(t, domain), lpo_trace_text_len(t, domain))),
+        lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("range", lpo_report_name(t, n->name)),
+                    LPO_KV("domain", lpo_report_name(t, t->domains.at[n->domain])),
                     LPO_KV("count", n->count), LPO_KV("sum", n->sum), LPO_KV("min", n->least),
                     LPO_KV("max", n->most));
     }

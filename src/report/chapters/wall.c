@@ -429,8 +429,7 @@ static void put_stack(struct lpo_record *r, const char *key, const struct lpo_tr
     struct lpo_record *list = lpo_doc_put_list(r, key);
 
     for (uint32_t i = 0; i < stack->count; i++)
-        lpo_doc_put(list, LPO_V(lpo_doc_name(lpo_trace_text(t, stack->names[i]),
-                                             lpo_trace_text_len(t, stack->names[i]))));
+        lpo_doc_put(list, LPO_V(lpo_report_name(t, stack->names[i])));
 }
 
 static void put_stacks(const struct lpo_rows *rows, size_t i, struct lpo_record *out)
