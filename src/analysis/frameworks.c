@@ -20,6 +20,10 @@ static const struct {
     { "vllm::", LPO_FRAMEWORK_VLLM },
     { "sglang/", LPO_FRAMEWORK_SGLANG },
     { "tensorrt_llm", LPO_FRAMEWORK_TENSORRT_LLM },
+    { "ggml_", LPO_FRAMEWORK_LLAMA_CPP },
+    { "mul_mat_vec_q<", LPO_FRAMEWORK_LLAMA_CPP },
+    { "mul_mat_q<", LPO_FRAMEWORK_LLAMA_CPP },
+    { "flash_attn_ext_", LPO_FRAMEWORK_LLAMA_CPP },
     { "XlaModule", LPO_FRAMEWORK_JAX },
     { "TSL:", LPO_FRAMEWORK_JAX },
     { "PJRT_", LPO_FRAMEWORK_JAX },
@@ -49,10 +53,11 @@ void lpo_analysis_frameworks_destroy(struct lpo_frameworks *f)
 const char *lpo_analysis_frameworks_name(enum lpo_framework framework)
 {
     static const char *const names[LPO_FRAMEWORKS] = {
-        [LPO_FRAMEWORK_PYTORCH] = "PyTorch",   [LPO_FRAMEWORK_VLLM] = "vLLM",
-        [LPO_FRAMEWORK_SGLANG] = "SGLang",     [LPO_FRAMEWORK_TENSORRT_LLM] = "TensorRT-LLM",
-        [LPO_FRAMEWORK_JAX] = "JAX (XLA)",     [LPO_FRAMEWORK_DEEPSPEED] = "DeepSpeed",
-        [LPO_FRAMEWORK_MEGATRON] = "Megatron", [LPO_FRAMEWORK_TRANSFORMERS] = "Transformers",
+        [LPO_FRAMEWORK_PYTORCH] = "PyTorch",     [LPO_FRAMEWORK_VLLM] = "vLLM",
+        [LPO_FRAMEWORK_SGLANG] = "SGLang",       [LPO_FRAMEWORK_TENSORRT_LLM] = "TensorRT-LLM",
+        [LPO_FRAMEWORK_JAX] = "JAX (XLA)",       [LPO_FRAMEWORK_DEEPSPEED] = "DeepSpeed",
+        [LPO_FRAMEWORK_MEGATRON] = "Megatron",   [LPO_FRAMEWORK_TRANSFORMERS] = "Transformers",
+        [LPO_FRAMEWORK_LLAMA_CPP] = "llama.cpp",
     };
 
     return names[framework];

@@ -15,7 +15,7 @@ void lpo_critical_replay_edit(struct critical_replay *r, enum critical_edit_kind
 
 static size_t point_of(const struct critical_graph *g, enum critical_edit_kind kind, uint32_t at)
 {
-    return kind == CRITICAL_EDIT_OP ? g->calls.len + at : at;
+    return kind >= CRITICAL_EDIT_OP ? g->calls.len + at : at;
 }
 
 /* Sorted by point: a count, then one pass. */
@@ -51,6 +51,14 @@ struct lanes {
     uint32_t active[CRITICAL_EXPERIMENTS]; /* per experiment: a bit for each lane it is in */
 };
 
+static void add_edit(const struct critical_edit *e, int64_t *less)
+{
+    if (e->kind != CRITICAL_EDIT_OP)
+        *less += e->ns;
+    else if (!*less || e->ns > *less)
+        *less = e->ns;
+}
+
 /* What the edits of one kind take off a point, by lane. Of the host two experiments take different
  * parts, so they add up; of an operation each says what it could take. False: nothing. */
 static bool sum_edits(const struct lanes *l, enum critical_edit_kind kind, uint32_t at,
@@ -63,17 +71,12 @@ static bool sum_edits(const struct lanes *l, enum critical_edit_kind kind, uint3
     if (e == end)
         return false;
     memset(less, 0, l->count * sizeof *less);
-    for (; e < end; e++) {
-        if (e->kind != kind)
-            continue;
-        for (size_t i = 0; i < l->count; i++)
-            if (!(l->active[e->experiment] >> i & 1))
-                continue;
-            else if (kind == CRITICAL_EDIT_OP)
-                less[i] = !less[i] || e->ns > less[i] ? e->ns : less[i];
-            else
-                less[i] += e->ns;
-    }
+    for (int kinds = kind; kinds <= (kind == CRITICAL_EDIT_OP ? CRITICAL_EDIT_EXCESS : (int)kind);
+         kinds++)
+        for (const struct critical_edit *at_end = e; at_end < end; at_end++)
+            for (size_t i = 0; at_end->kind == kinds && i < l->count; i++)
+                if (l->active[at_end->experiment] >> i & 1)
+                    add_edit(at_end, &less[i]);
     return true;
 }
 

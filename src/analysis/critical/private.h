@@ -196,10 +196,11 @@ bool lpo_critical_run(struct critical_graph *g, const struct critical_changes *c
 
 /* What an experiment changes of one point: it is `ns` shorter. */
 enum critical_edit_kind {
-    CRITICAL_EDIT_HOST, /* the host before a call */
-    CRITICAL_EDIT_CALL, /* the call itself */
-    CRITICAL_EDIT_WAIT, /* the call no longer waits for the GPU */
-    CRITICAL_EDIT_OP,   /* a GPU operation; of several experiments the largest counts */
+    CRITICAL_EDIT_HOST,   /* the host before a call */
+    CRITICAL_EDIT_CALL,   /* the call itself */
+    CRITICAL_EDIT_WAIT,   /* the call no longer waits for the GPU */
+    CRITICAL_EDIT_OP,     /* a GPU operation; of several experiments the largest counts */
+    CRITICAL_EDIT_EXCESS, /* what it takes longer than its equals: beside the largest of those */
 };
 
 struct critical_edit {

@@ -33,19 +33,17 @@ uint64_t lpo_ladder_operator_ranges(const struct lpo_trace *t)
     return n;
 }
 
-/* Time in calls that wait although nothing had been launched since the capture began. */
+/* Time in calls that wait for what was launched before the capture began. */
 static int64_t earlier_ns(const struct ladder_work *w)
 {
     int64_t ns = 0;
 
-    for (uint32_t i = 0; i < w->g.calls.len; i++) {
-        struct critical_span c = lpo_critical_times(&w->g, i);
+    for (uint32_t i = 0; i < w->g.calls.len; i++)
+        if (lpo_ladder_waits_earlier(w, i)) {
+            struct critical_span c = lpo_critical_times(&w->g, i);
 
-        if (w->g.ops.len && c.start_ns >= lpo_critical_gpu_op(&w->g, 0)->start_ns)
-            continue;
-        if (lpo_critical_launch(&w->g, i) == LPO_NONE && w->g.calls.at[i].waits == LPO_NONE)
-            ns += w->in_ns[i];
-    }
+            ns += w->g.calls.at[i].waits == LPO_NONE ? w->in_ns[i] : c.end_ns - c.start_ns;
+        }
     return ns;
 }
 

@@ -549,7 +549,7 @@ static void describe(const struct host *h, const struct family *f, uint32_t at, 
 
     r->name = c->name;
     r->code = code_of(h, f, at);
-    lpo_ladder_fact(r, LPO_FACT_HOST_TIME, c->name, 0, 0, 0); /* add_sums() */
+    lpo_ladder_fact(r, LPO_FACT_HOST_TIME, LPO_NONE, 0, 0, 0); /* add_sums() */
     if (h->w->out->window.steps > 1)
         lpo_ladder_fact(r, LPO_FACT_STEPS, LPO_NONE, 0, 0, 0);
     for (uint32_t in = main_child(h, f, at, false); in != LPO_NONE;
@@ -680,8 +680,10 @@ static void find_launches(const struct host *h, struct lpo_rung *r)
         host_ns[i] = w->before_ns[call] + w->in_ns[call];
         if (!lpo_ladder_around(w, i, &s))
             continue;
-        while (lpo_host_parent(w->t, &s, LPO_HOST_OP, &outer))
+        while (lpo_host_parent(w->t, &s, LPO_HOST_OP, &outer) && !is_step(h, &outer))
             s = outer;
+        if (is_step(h, &s)) /* launched between operators: a step is no place */
+            continue;
         op = s.name;
         row = lpo_map_pair_put(&rows, op, 0, &fresh);
         if (fresh)
@@ -735,6 +737,15 @@ static void add_launching(struct host *h)
     h->launch = lpo_ladder_add(w, r, h->launch_ns);
 }
 
+/* The time on the host stays that of the old name. */
+static void rename_rung(struct lpo_rung *r, uint32_t name)
+{
+    for (size_t i = 0; i < r->nevidence; i++)
+        if (r->evidence[i].fact == LPO_FACT_HOST_TIME)
+            r->evidence[i].name = r->name;
+    r->name = name;
+}
+
 /* The candidate that contexts of this kind already are; else one of its own, named by the longest
  * first call. */
 static uint32_t add_once(struct host *h, enum lpo_rung_kind kind, int64_t ns)
@@ -760,7 +771,7 @@ static uint32_t add_once(struct host *h, enum lpo_rung_kind kind, int64_t ns)
         return lpo_ladder_add(h->w, r, ns);
     h->w->candidates.at[at].bound_ns += ns;
     if (r.name != LPO_NONE && ns > h->sums[at].ns)
-        h->w->candidates.at[at].rung.name = r.name;
+        rename_rung(&h->w->candidates.at[at].rung, r.name);
     if (r.nevidence && ns > 0)
         lpo_ladder_fact(&h->w->candidates.at[at].rung, LPO_FACT_FIRST, f->name,
                         r.evidence[0].value[0], r.evidence[0].value[1], 0);
@@ -927,6 +938,19 @@ static void add_wait_group(struct waits *f, struct wait_group *x)
     x->candidate = lpo_ladder_add(f->w, r, x->bound_ns);
 }
 
+bool lpo_ladder_waits_earlier(const struct ladder_work *w, uint32_t call)
+{
+    const struct critical_graph *g = &w->g;
+    uint32_t op = g->calls.at[call].waits;
+
+    if (lpo_critical_launch(g, call) != LPO_NONE || !g->ops.len)
+        return false;
+    if (op == LPO_NONE)
+        return lpo_critical_times(g, call).start_ns < lpo_critical_gpu_op(g, 0)->start_ns;
+    return g->ops.at[op].call == LPO_NONE && w->first_launch != LPO_NONE &&
+           lpo_critical_times(g, call).start_ns < lpo_critical_times(g, w->first_launch).start_ns;
+}
+
 /* Of the copy that a call launches and waits for; 0: it waits for something else. */
 static uint64_t copied_bytes(const struct ladder_work *w, uint32_t call)
 {
@@ -958,7 +982,8 @@ void lpo_ladder_waits(struct ladder_work *w)
             struct wait_group *x;
 
             /* what an operator waits for without a call can only be guessed */
-            if (w->g.calls.at[i].waits == LPO_NONE || c.start_ns > last_ns || is_rest(w, i))
+            if (w->g.calls.at[i].waits == LPO_NONE || c.start_ns > last_ns || is_rest(w, i) ||
+                lpo_ladder_waits_earlier(w, i))
                 continue;
             x = group_of(&f, i);
             if (pass == 0) {

@@ -127,15 +127,29 @@ struct scores {
     LPO_VEC(uint32_t) between; /* operations since the product */
     uint32_t product;          /* LPO_NONE: none */
     bool softmax, exp, reduce;
-    int64_t between_ns, products_ns;
+    int64_t between_ns, products_ns, fused_ns;
     uint64_t times;
 };
 
-static void take_scores(const struct ladder_work *w, struct scores *s, uint32_t second,
-                        int64_t *less, bool *in)
+/* Queries times keys, or scores times values: in one kernel it costs its FLOPs, not its bytes. */
+static void take_product(struct ladder_work *w, struct scores *s, uint32_t op, int64_t *less)
+{
+    int64_t fused = lpo_ladder_fused_ns(w, op), own = lpo_ladder_op_ns(w, op);
+
+    if (w->attends[op])
+        return;
+    w->attends[op] = true;
+    less[op] = own - fused;
+    s->products_ns += own;
+    s->fused_ns += fused;
+}
+
+static void take_scores(struct ladder_work *w, struct scores *s, uint32_t second, int64_t *less,
+                        bool *in)
 {
     s->times++;
-    s->products_ns += lpo_ladder_op_ns(w, s->product) + lpo_ladder_op_ns(w, second);
+    take_product(w, s, s->product, less);
+    take_product(w, s, second, less);
     for (size_t i = 0; i < s->between.len; i++) {
         less[s->between.at[i]] = lpo_ladder_op_ns(w, s->between.at[i]);
         in[s->between.at[i]] = true;
@@ -173,6 +187,10 @@ void lpo_ladder_attention(struct ladder_work *w)
     if (r) {
         lpo_ladder_fact(r, LPO_FACT_ATTENTIONS, LPO_NONE, (double)s.times, (double)s.between_ns,
                         (double)s.products_ns);
+        if (s.fused_ns < s.products_ns) {
+            r->basis = LPO_BASIS_REFERENCE;
+            lpo_ladder_fact(r, LPO_FACT_FUSED, LPO_NONE, (double)s.fused_ns, 0, 0);
+        }
         describe(w, r, in);
     }
     lpo_vec_free(&s.between);
@@ -257,10 +275,10 @@ void lpo_ladder_fusion(struct ladder_work *w)
     r = lpo_ladder_add_ops(w, LPO_RUNG_FUSE, less);
     if (r) {
         r->basis = LPO_BASIS_ESTIMATED;
+        describe(w, r, in);
         lpo_ladder_fact(r, LPO_FACT_RUNS, LPO_NONE, (double)runs, (double)kernels, (double)ns);
         if (lpo_ladder_is_compiled(w))
             lpo_ladder_fact(r, LPO_FACT_COMPILED, LPO_NONE, 0, 0, 0);
-        describe(w, r, in);
     }
     free(in);
 }
@@ -591,11 +609,14 @@ void lpo_ladder_siblings(struct ladder_work *w)
             ns += lpo_ladder_op_ns(w, i);
             equal_ns += lpo_ladder_op_ns(w, i) - less[i];
         }
+    memcpy(w->excess_ns, less, w->g.ops.len * sizeof *less);
     r = lpo_ladder_add_ops(w, LPO_RUNG_SIBLING, less);
+    if (!r)
+        memset(w->excess_ns, 0, w->g.ops.len * sizeof *less);
     if (r) {
         r->name = share >= 0.6 ? member : LPO_NONE;
-        lpo_ladder_fact(r, LPO_FACT_SIBLINGS, LPO_NONE, (double)n, (double)ns, (double)equal_ns);
         describe(w, r, slow);
+        lpo_ladder_fact(r, LPO_FACT_SIBLINGS, LPO_NONE, (double)n, (double)ns, (double)equal_ns);
     }
     free(slow);
     free(has_slow);

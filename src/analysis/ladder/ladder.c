@@ -22,8 +22,9 @@ enum { ONE_PERCENT = 100, MOST_RUNGS = 12 };
 /* In any order: what saves most is taken first. */
 static ladder_propose *const proposals[] = {
     lpo_ladder_host,          lpo_ladder_waits,
-    lpo_ladder_attention,     lpo_ladder_fusion,
-    lpo_ladder_products,      lpo_ladder_siblings,
+    lpo_ladder_siblings,  /* says what is longer than its equals, */
+    lpo_ladder_attention, /* and this, which products are parts of attention */
+    lpo_ladder_fusion,        lpo_ladder_products,
     lpo_ladder_recomputation, lpo_ladder_communication,
     lpo_ladder_copies,        lpo_ladder_slow_collectives,
     lpo_ladder_layout,        lpo_ladder_counters,
@@ -161,14 +162,20 @@ struct lpo_rung *lpo_ladder_add_ops(struct ladder_work *w, enum lpo_rung_kind ki
                              .name = LPO_NONE,
                              .code = LPO_NONE,
                              .node = LPO_NONE };
+    enum critical_edit_kind edit =
+        kind == LPO_RUNG_SIBLING ? CRITICAL_EDIT_EXCESS : CRITICAL_EDIT_OP;
     int64_t bound = 0;
     uint32_t at;
 
+    for (uint32_t i = 0; i < w->g.ops.len; i++)
+        if (edit == CRITICAL_EDIT_OP && less_ns[i] > 0 && w->excess_ns[i])
+            less_ns[i] -= (int64_t)((double)less_ns[i] * (double)w->excess_ns[i] /
+                                    (double)lpo_ladder_op_ns(w, i));
     for (size_t i = 0; i < w->g.ops.len; i++)
         bound += less_ns[i] < 0 ? 0 : less_ns[i] < w->path_ns[i] ? less_ns[i] : w->path_ns[i];
     at = lpo_ladder_add(w, rung, bound);
     for (uint32_t i = 0; at != LPO_NONE && i < w->g.ops.len; i++)
-        lpo_critical_replay_edit(&w->replay, CRITICAL_EDIT_OP, i, at, less_ns[i]);
+        lpo_critical_replay_edit(&w->replay, edit, i, at, less_ns[i]);
     if (at != LPO_NONE)
         w->candidates.at[at].rung.node = lpo_ladder_main_region(w, less_ns);
     free(less_ns);
@@ -211,9 +218,18 @@ static bool stream_before(const void *ctx, uint32_t a, uint32_t b)
 static void follow_path(struct ladder_work *w)
 {
     w->path_ns = lpo_xcalloc(w->g.ops.len + 1, sizeof *w->path_ns);
+    w->excess_ns = lpo_xcalloc(w->g.ops.len + 1, sizeof *w->excess_ns);
+    w->attends = lpo_xcalloc(w->g.ops.len + 1, sizeof *w->attends);
     w->before_ns = lpo_xcalloc(w->g.calls.len + 1, sizeof *w->before_ns);
     w->in_ns = lpo_xcalloc(w->g.calls.len + 1, sizeof *w->in_ns);
     lpo_critical_walk(&w->g, take_stretch, w);
+    w->first_launch = LPO_NONE;
+    for (uint32_t i = 0; i < w->g.calls.len; i++)
+        if (lpo_critical_launch(&w->g, i) != LPO_NONE &&
+            (w->first_launch == LPO_NONE ||
+             lpo_critical_times(&w->g, i).start_ns <
+                 lpo_critical_times(&w->g, w->first_launch).start_ns))
+            w->first_launch = i;
     w->around = lpo_xrealloc(NULL, w->g.ops.len + 1, sizeof *w->around);
     for (uint32_t i = 0; i < w->g.ops.len; i++) {
         uint32_t launch = lpo_critical_gpu_op(&w->g, i)->launch;
@@ -249,11 +265,13 @@ static bool is_one_of_many(enum lpo_rung_kind kind)
     return lpo_ladder_of_ranks(kind) || kind == LPO_RUNG_SIBLING;
 }
 
-static bool is_of_all(enum lpo_rung_kind kind, bool rank, bool sibling)
+/* What is said of all ranks, or of all operators, where one of them was found too: of that kind. */
+static bool is_of_all(enum lpo_rung_kind kind, enum lpo_rung_kind one)
 {
-    return (rank && (kind == LPO_RUNG_COMMUNICATION || kind == LPO_RUNG_SAME_STREAM ||
-                     kind == LPO_RUNG_COLLECTIVE)) ||
-           (sibling && (kind == LPO_RUNG_ROOF || kind == LPO_RUNG_BEST));
+    if (lpo_ladder_of_ranks(one))
+        return kind == LPO_RUNG_COMMUNICATION || kind == LPO_RUNG_SAME_STREAM ||
+               kind == LPO_RUNG_COLLECTIVE;
+    return kind == LPO_RUNG_ROOF || kind == LPO_RUNG_BEST || kind == LPO_RUNG_ATTENTION;
 }
 
 /* So it is looked at in any case. */
@@ -322,21 +340,19 @@ static bool is_open(const struct greedy *g, uint32_t i)
 
 static uint32_t best_tried(const struct greedy *g)
 {
-    uint32_t best = LPO_NONE;
-    bool rank = false, sibling = false;
+    const struct ladder_candidate *all = g->w->candidates.at;
+    uint32_t best = LPO_NONE, one = LPO_NONE;
 
-    for (uint32_t i = 0; i < g->w->candidates.len; i++) {
-        enum lpo_rung_kind kind = g->w->candidates.at[i].rung.kind;
-        bool counts = is_open(g, i) && g->most_ns[i] >= g->w->out->window.wall_ns / ONE_PERCENT;
-
-        rank |= counts && lpo_ladder_of_ranks(kind);
-        sibling |= counts && kind == LPO_RUNG_SIBLING;
-    }
     for (uint32_t i = 0; i < g->w->candidates.len; i++)
-        if (is_open(g, i) && !is_of_all(g->w->candidates.at[i].rung.kind, rank, sibling) &&
-            (best == LPO_NONE || is_better(g, i, best)))
+        if (is_open(g, i) && (best == LPO_NONE || is_better(g, i, best)))
             best = i;
-    return best;
+    for (uint32_t i = 0; best != LPO_NONE && i < g->w->candidates.len; i++)
+        if (is_open(g, i) && is_one_of_many(all[i].rung.kind) &&
+            is_of_all(all[best].rung.kind, all[i].rung.kind) &&
+            g->most_ns[i] >= g->w->out->window.wall_ns / ONE_PERCENT &&
+            (one == LPO_NONE || is_better(g, i, one)))
+            one = i;
+    return one == LPO_NONE ? best : one;
 }
 
 /* Simulates until nothing untried can be better than the best one. What a candidate saves seldom
@@ -447,6 +463,10 @@ static void note_times(struct ladder_work *w)
 
         if (!lpo_ladder_of_ranks(r->kind))
             r->device = w->g.ops.len ? lpo_critical_gpu_op(&w->g, 0)->device : 0;
+        if (2 * r->alone_ns < r->saving_ns)
+            lpo_ladder_fact(r, LPO_FACT_ALONE_LESS, LPO_NONE, (double)r->alone_ns, 0, 0);
+        else if (r->alone_ns > 2 * r->saving_ns)
+            lpo_ladder_fact(r, LPO_FACT_ALONE_MORE, LPO_NONE, (double)r->alone_ns, 0, 0);
         if (w->out->unexplained_ns > w->out->window.wall_ns / 10)
             lpo_ladder_fact(r, LPO_FACT_BOUND, LPO_NONE,
                             (double)w->out->unexplained_ns / (double)w->out->window.wall_ns, 0, 0);
@@ -461,6 +481,8 @@ static void work_free(struct ladder_work *w)
     free(w->by_stream);
     free(w->around);
     free(w->path_ns);
+    free(w->attends);
+    free(w->excess_ns);
     free(w->before_ns);
     free(w->in_ns);
 }

@@ -123,6 +123,7 @@ enum lpo_fact {
     LPO_FACT_PINNED_RATE, /* of pinned copies in this trace */
     LPO_FACT_LINK_RATE,   /* as usual on such a GPU */
     LPO_FACT_ATTENTIONS,  /* times, time between, time of the products */
+    LPO_FACT_FUSED,       /* what the products would take in one kernel */
     LPO_FACT_RUNS,        /* runs, kernels, time */
     LPO_FACT_FP32,        /* TFLOP/s reached, rate of tensor cores */
     LPO_FACT_SIBLINGS,    /* kernels, their time, time of equal ones */
@@ -157,6 +158,8 @@ enum lpo_fact {
     LPO_FACT_BUBBLES,     /* waiting of a rank, mean */
     LPO_FACT_FEW_RANKS,   /* ranks that were recorded */
     LPO_FACT_BOUND,       /* share that is not explained */
+    LPO_FACT_ALONE_LESS,  /* saving by itself, where it is under half of the rung's */
+    LPO_FACT_ALONE_MORE,  /* the same, where the rung's is under half of it */
     LPO_FACT_REFUSED,     /* name: place; bytes asked for */
     LPO_FACT_HELD,        /* allocated, reserved, free on the GPU */
     LPO_FACT_PEAK,        /* bytes, reserved */

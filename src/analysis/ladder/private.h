@@ -30,7 +30,10 @@ struct ladder_work {
     struct critical_graph g;
     struct critical_replay replay;
     uint32_t *by_stream;        /* operations of the graph, stream after stream, in order of time */
+    uint32_t first_launch;      /* the earliest call that launches; LPO_NONE */
     uint32_t *around;           /* per operation: the innermost operator around its launch */
+    int64_t *excess_ns;         /* per operation: longer than its equals, which is a rung already */
+    bool *attends;              /* per operation: a product of attention in pieces */
     int64_t *path_ns;           /* per operation: its time on the path */
     int64_t *before_ns, *in_ns; /* per call: time of the path before it and in it */
     int64_t parts_ns[LPO_PATH_PARTS];
@@ -45,6 +48,11 @@ ladder_propose lpo_ladder_host, lpo_ladder_waits, lpo_ladder_attention, lpo_ladd
     lpo_ladder_slow_collectives, lpo_ladder_copies, lpo_ladder_layout, lpo_ladder_recomputation,
     lpo_ladder_counters, lpo_ladder_regions, lpo_ladder_clocks, lpo_ladder_ranks;
 
+/* What a product of attention in pieces would take in one kernel, by its FLOPs and what such
+ * kernels usually reach; what it takes now where that is not known, or no more. */
+int64_t lpo_ladder_fused_ns(const struct ladder_work *w, uint32_t op);
+/* A call that waits, and what for was launched before the capture began. */
+bool lpo_ladder_waits_earlier(const struct ladder_work *w, uint32_t call);
 /* What NCCL was measured at between such GPUs; NULL: nothing, or there are no collectives. Reads
  * files: once for all processes. */
 struct ladder_links *lpo_ladder_links_create(const struct ladder_work *w);

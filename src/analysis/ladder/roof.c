@@ -98,6 +98,22 @@ static bool find_call(const struct ladder_work *w, uint32_t op, uint32_t *row,
     return false;
 }
 
+int64_t lpo_ladder_fused_ns(const struct ladder_work *w, uint32_t op)
+{
+    int64_t own = lpo_ladder_op_ns(w, op), fused;
+    struct lpo_operator_cost cost;
+    uint32_t call;
+    double peak;
+
+    if (!w->hw || lpo_ladder_lacks_tensor_cores(w, op) || !find_call(w, op, &call, &cost))
+        return own;
+    peak = lpo_gpu_hardware_peak(w->hw, cost.math, NULL);
+    if (!(cost.flops > 0) || !(peak > 0))
+        return own;
+    fused = (int64_t)(cost.flops / (usual[ATTENTION].compute[0] * peak) * 1e9);
+    return fused < own ? fused : own;
+}
+
 static void add_operation(struct rows *all, uint32_t op)
 {
     struct ladder_work *w = all->w;
@@ -108,7 +124,7 @@ static void add_operation(struct rows *all, uint32_t op)
 
     all->row_of[op] = LPO_NONE;
     if (lpo_critical_gpu_op(&w->g, op)->kind != LPO_KERNEL ||
-        lpo_ladder_lacks_tensor_cores(w, op) || !find_call(w, op, &call, &cost))
+        lpo_ladder_lacks_tensor_cores(w, op) || w->attends[op] || !find_call(w, op, &call, &cost))
         return;
     at = lpo_map_u64_put(all->calls, call, &fresh_call);
     if (fresh_call) {

@@ -69,8 +69,10 @@ const char *lpo_report_ladder_verdict(const struct lpo_ladder_words *w)
                  percent(w, l->window.wall_ns - l->compute_ns - l->communication_ns - l->copy_ns,
                          l->window.wall_ns));
     if (l->window.before_gpu_ns > l->window.wall_ns / 20)
-        lpo_str_addf(&s, " The first %s pass before the GPU begins.",
-                     duration(w, l->window.before_gpu_ns));
+        lpo_str_addf(&s,
+                     " The first %s pass before the GPU begins; of the rest it computed for %s.",
+                     duration(w, l->window.before_gpu_ns),
+                     percent(w, l->compute_ns, l->window.wall_ns - l->window.before_gpu_ns));
     return lpo_arena_strdup(w->arena, lpo_str_text(&s));
 }
 
@@ -208,8 +210,8 @@ static void add_rung(struct lpo_doc *doc, const struct lpo_ladder_words *w,
             lpo_str_addf(&evidence, " %s", text);
     }
     if (w->ladder || r->bytes)
-        lpo_doc_paragraph(doc, "%zu. %s (%s): %s could be saved.%s %s", number,
-                          lpo_report_rung_title(w, r), lpo_report_rung_where(w, r),
+        lpo_doc_paragraph(doc, "%zu. %s%s: %s could be saved.%s %s", number,
+                          lpo_report_rung_title(w, r), lpo_report_rung_place(w, r),
                           lpo_report_rung_saving(w, r), lpo_str_text(&evidence),
                           lpo_report_rung_advice(w, r));
     else

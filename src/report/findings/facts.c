@@ -20,18 +20,17 @@
 /* %1t is the first number as a time; c: a count, p: a share, b: bytes, r: bytes a second, f:
  * FLOP/s, F: FLOPs, g: as it is. %n the name, %k the name of a kernel, %s the first sentence of a
  * message. What stands in {1…} is said where the first number is more than 0; a ~ is the s of a
- * plural. */
+ * plural, a ^ its es. */
 static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_HOST_TIME] =
-        "The thread that launches is in %n for %1t of the window ({2%2c time~, }"
-        "at most %3t at a time), and the GPU has nothing to do that it waits for.",
+        "The launching thread spends %1t of the window in %n ({2%2c time~, }at most "
+        "%3t at a time), while the GPU runs out of work.",
     [LPO_FACT_STEPS] = "It is in %1c of %2c steps, %3t in each of them.",
-    [LPO_FACT_OPERATOR] = "The operator around the call is %n.",
+    [LPO_FACT_OPERATOR] = NULL, /* the title says it */
     [LPO_FACT_INSIDE] = "%1t of it is in %n.",
-    [LPO_FACT_WAITS] =
-        "%n is called %1c time~ and takes %2t in all; nothing is launched meanwhile.",
+    [LPO_FACT_WAITS] = "%n is called %1c time~ and takes %2t in all.",
     [LPO_FACT_WAITS_BYTES] = "Each copies at most %1b.",
-    [LPO_FACT_LAUNCHES] = "%1c launches cost the host %2t each, and a GPU operation takes %3t on "
+    [LPO_FACT_LAUNCHES] = "%1c launch^ cost the host %2t each, and a GPU operation takes %3t on "
                           "average.",
     [LPO_FACT_GRAPHS] = "%1c of %2c kernels come from CUDA graphs already.",
     [LPO_FACT_MOST_LAUNCHES] = "Most of the launching is in %n: %1t.",
@@ -51,10 +50,12 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_LINK_RATE] = "Pinned copies usually reach %1r on such a GPU.",
     [LPO_FACT_ATTENTIONS] = "Attention runs as separate kernels %1c times: what stands between the "
                             "two matrix products takes %2t, the products %3t.",
-    [LPO_FACT_RUNS] = "%1c runs of %2c kernels take %3t.",
-    [LPO_FACT_FP32] = "{1They reach %1f; }{2the tensor cores of this GPU allow %2f in 16 bit; }the "
+    [LPO_FACT_FUSED] = "In one kernel that neither writes nor reads scores, the products take "
+                       "about %1t, by their FLOPs and what such kernels usually reach.",
+    [LPO_FACT_RUNS] = "They stand in %1c run~ of three and more.",
+    [LPO_FACT_FP32] = "{1They reach %1f. }{2The tensor cores of this GPU allow %2f in 16 bit. }The "
                       "saving assumes %3g times the rate.",
-    [LPO_FACT_SIBLINGS] = "%1c kernels take %2t; equal ones elsewhere would take %3t.",
+    [LPO_FACT_SIBLINGS] = "Equal ones elsewhere would take %3t.",
     [LPO_FACT_ROOF] = "It reaches %1p of the roof; %2p to %3p is usual.",
     [LPO_FACT_BEST] = "Such a kernel was measured at %1t on this GPU (within %2p); here it takes "
                       "%3t.",
@@ -65,7 +66,6 @@ static const char *const sentences[LPO_FACTS] = {
         "%n reaches a bus bandwidth of %2r with %1b where it is fastest; %3r is possible by the "
         "rates of the links and NCCL as measured between as many H200.",
     [LPO_FACT_BEST_REGION] = "Its kernels, each as measured best on this GPU, take %1t.",
-    [LPO_FACT_SHAPE] = "Its input shapes are %n.",
     [LPO_FACT_COMPUTES] = "A call computes %1F{2, %2g for each byte that it must move}.",
     [LPO_FACT_MOVES] = "A call must move %1b at least.",
     [LPO_FACT_ROOF_CALLS] = "%1c call~: %2t of GPU time, %3p of the window.",
@@ -74,8 +74,7 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_ODD_SIDE] =
         "A side of %1c is no multiple of 8: the last tile of %2c is nearly empty, "
         "or the fast kernels cannot be used.",
-    [LPO_FACT_SKINNY] = "The product is tall and skinny (%1c x %2c, K %3c): it is bound by memory, "
-                        "and a tile is mostly empty.",
+    [LPO_FACT_SKINNY] = NULL, /* fill_skinny */
     [LPO_FACT_SHORT_SIDE] = "The inner side is only %1c: too few products for each byte.",
     [LPO_FACT_DEPTHWISE] = "It is a depthwise convolution (%1c groups of %2c channels): hardly any "
                            "FLOPs for each byte, so memory is its roof.",
@@ -116,6 +115,8 @@ static const char *const sentences[LPO_FACTS] = {
         "many transactions, or each value is read from there many times.",
     [LPO_FACT_FEW_WAVES] = "Its blocks fill %1g of one wave: part of the SMs has none.",
     [LPO_FACT_RULE] = "ncu expects up to %1p: %s",
+    [LPO_FACT_ALONE_LESS] = "By itself it would save only %1t: it needs the changes before it.",
+    [LPO_FACT_ALONE_MORE] = "By itself it would save %1t: the changes before it save part of that.",
     [LPO_FACT_VALUE] = "%1g",
 };
 
@@ -167,6 +168,8 @@ static const char *fill(const struct lpo_ladder_words *w, const struct lpo_evide
     for (const char *at = text; *at; at++) {
         if (at[0] == '~') {
             lpo_str_add(&s, last == 1 ? "" : "s");
+        } else if (at[0] == '^') {
+            lpo_str_add(&s, last == 1 ? "" : "es");
         } else if (at[0] == '%' && at[1] == 's') {
             add_sentence(&s, lpo_trace_text(w->s->analysis->trace, e->name));
             at++;
@@ -178,7 +181,7 @@ static const char *fill(const struct lpo_ladder_words *w, const struct lpo_evide
             else
                 at++;
         } else if (at[0] == '%' && at[1] == 'n') {
-            lpo_str_addf(&s, "%.200s", lpo_trace_text(w->s->analysis->trace, e->name));
+            lpo_str_addf(&s, "%.200s", lpo_report_plain_name(w, e->name));
             at++;
         } else if (at[0] == '%' && at[1] == 'k') {
             lpo_str_addf(&s, "%.200s", lpo_region_cells_shown_name(w->s->analysis->cells, e->name));
@@ -206,6 +209,21 @@ static const char *fill_limiter(const struct lpo_ladder_words *w, const struct l
                                  "What keeps more blocks from an SM is %s: warps fit up to an "
                                  "occupancy of %%1p.",
                                  e->value[0] < LPO_LIMITERS ? limiters[(int)e->value[0]] : "?"));
+}
+
+/* How much of a tile of 128 such a side fills, and whether the bytes or the FLOPs are the roof. */
+static const char *fill_skinny(const struct lpo_ladder_words *w, const struct lpo_evidence *e)
+{
+    double low = fmin(e->value[0], e->value[1]);
+
+    return fill(w, e,
+                lpo_arena_printf(w->arena,
+                                 "The product is tall and skinny (%%1c x %%2c, K %%3c): its short "
+                                 "side of %.0f fills %s.",
+                                 low,
+                                 low > 48   ? "half of a tile of 128"
+                                 : low > 24 ? "a quarter of a tile of 128"
+                                            : "hardly anything of a tile of 128"));
 }
 
 /* Rows of the memory chapter: of the allocator that the first fact names. */
@@ -251,10 +269,31 @@ static const char *fill_code(const struct lpo_ladder_words *w, const struct lpo_
                                  lpo_memory_category_name((enum lpo_memory_category)e->name)));
 }
 
+/* Arguments that are no tensors stand at the end of most operators as "[]". */
+static const char *fill_shape(const struct lpo_ladder_words *w, const struct lpo_evidence *e)
+{
+    const char *text = lpo_trace_text(w->s->analysis->trace, e->name);
+    size_t n = strlen(text);
+    const char *end = n && text[n - 1] == ']' ? "]" : "";
+
+    for (n -= strlen(end); n > 3 && !strncmp(text + n - 3, ",[]", 3);)
+        n -= 3;
+    return lpo_arena_printf(w->arena, "Its input shapes are %.*s%s.", (int)(n < 200 ? n : 200),
+                            text, end);
+}
+
 const char *lpo_report_rung_fact(const struct lpo_ladder_words *w, const struct lpo_evidence *e)
 {
+    if (e->fact == LPO_FACT_SHAPE)
+        return fill_shape(w, e);
     if (e->fact == LPO_FACT_LIMITER)
         return fill_limiter(w, e);
+    if (e->fact == LPO_FACT_HOST_TIME && e->name == LPO_NONE)
+        return fill(w, e,
+                    "The launching thread spends %1t of the window in it ({2%2c time~, }at "
+                    "most %3t at a time), while the GPU runs out of work.");
+    if (e->fact == LPO_FACT_SKINNY)
+        return fill_skinny(w, e);
     if (e->fact == LPO_FACT_REASONS) {
         LPO_STR s = { 0 };
 
@@ -268,6 +307,8 @@ const char *lpo_report_rung_fact(const struct lpo_ladder_words *w, const struct 
     if (e->fact == LPO_FACT_FLIGHT)
         return lpo_report_flight_sentence(w->arena, w->s->analysis, (size_t)e->value[0],
                                           (int)e->value[1]);
+    if (e->fact == LPO_FACT_EXPOSED && e->value[1] > 0.99 * e->value[0])
+        return fill(w, e, "It takes %1t, and nothing was computed meanwhile.");
     if (e->fact == LPO_FACT_ROOF)
         return fill(w, e,
                     e->name ? "It reaches %1p of the memory bandwidth; %2p to %3p is usual."

@@ -7,15 +7,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/ladder/ladder.h"
 
 struct lpo_arena;
-struct lpo_caution;
 struct lpo_doc;
-struct lpo_evidence;
-struct lpo_ladder;
-struct lpo_ladders;
 struct lpo_record;
-struct lpo_rung;
 struct lpo_rundir;
 struct lpo_source;
 struct lpo_str;
@@ -37,6 +35,15 @@ const char *lpo_report_rung_advice(const struct lpo_ladder_words *w, const struc
 const char *lpo_report_rung_where(const struct lpo_ladder_words *w, const struct lpo_rung *r);
 /* "12.3 ms (4.5 %)"; of memory "12.7 GiB". */
 const char *lpo_report_rung_saving(const struct lpo_ladder_words *w, const struct lpo_rung *r);
+/* "rank:0/device:0" or a line of the program, in brackets with a space before; "" where the title
+ * says it or there is only one GPU. */
+const char *lpo_report_rung_place(const struct lpo_ladder_words *w, const struct lpo_rung *r);
+/* NULL: the rung does not have it. */
+const struct lpo_evidence *lpo_report_find_fact(const struct lpo_rung *r, enum lpo_fact fact);
+/* The role that holds most of the peak; NULL: none is known. */
+const struct lpo_evidence *lpo_report_main_role(const struct lpo_rung *r);
+/* As a person writes it: without the version that nsys puts behind a call, without addresses. */
+const char *lpo_report_plain_name(const struct lpo_ladder_words *w, uint32_t name);
 /* A sentence. */
 const char *lpo_report_rung_fact(const struct lpo_ladder_words *w, const struct lpo_evidence *e);
 const char *lpo_report_ladder_caution(const struct lpo_ladder_words *w,
