@@ -332,7 +332,9 @@ class Never(LadderCase):
         for path, caution, never in (
                 (os.path.join(SOURCE, "tests", "data", "kineto", "h200_graph_capture.json.gz"), "graph-capture", ""),
                 (os.path.join(SHARED, "traces", "kineto", "a100_cupti_counters.json.gz"), "counters-recorded", "launch-bound"),
-                (os.path.join(SHARED, "traces", "kineto", "mi300_sglang_qwen3-8b_prefilldecode.json.gz"), "unexplained", "blocked-in-call"),
+                (os.path.join(SHARED, "traces", "kineto", "mi300_sglang_qwen3-8b_prefilldecode.json.gz"), "busy-before-capture", "blocked-in-call"),
+                (os.path.join(SHARED, "traces", "kineto", "mi300_vllm_decode_graph.json.gz"), "busy-before-capture", "host-work"),
+                (os.path.join(SHARED, "traces", "kineto", "a100_rank0_of16_5streams.json.gz"), "unrecorded-graph-nodes", ""),
                 (os.path.join(SHARED, "diagnoses", "bc_small_fwd_A100.sqlite.gz"), "profiler-cost", "")):
             if os.path.exists(path):
                 with self.subTest(trace=os.path.basename(path)):
@@ -417,6 +419,60 @@ class Words(LadderCase):
             for x in self.report(path)["ladder"]["rungs"]:
                 texts = " ".join(e["text"] for e in x["evidence"])
                 self.assertEqual("By itself it would save" in texts, x["alone_ns"] * 2 < x["saving_ns"] or x["alone_ns"] > 2 * x["saving_ns"])
+
+
+class Explained(LadderCase):
+    """What an operation waited for, where neither its launch nor its stream says it."""
+
+    def test_the_capture_begins_while_the_gpu_is_busy(self) -> None:
+        t = Trace()
+        t.gpu = 9000.0  # what was launched before the capture ends then
+        for _ in range(200):
+            t.launch("ampere_bf16_s16816gemm", 100)
+        t.sync()
+        r = self.of(t)
+        self.assertEqual([c["id"] for c in r["cautions"]], ["busy-before-capture"])
+        self.assertEqual((r["window"]["before_gpu_ns"], r["ladder"]["unexplained_ns"]), (0, 0))
+        self.assertAlmostEqual(r["window"]["wall_ns"] / (200 * 102e3), 1, delta=0.01)
+
+    def crossing(self, between: int) -> Trace:
+        """Ten times: a message of 10 ms on a stream of its own beside many short kernels, and then a kernel that takes what was sent."""
+        t = Trace()
+        for _ in range(10):
+            sent = max(t.gpu + 2, t.now + 13) + 10000
+            computed, t.gpu = t.gpu, max(t.gpu, t.now)
+            t.launch("ncclDevKernel_SendRecv", 10000, stream=20)
+            t.gpu = computed
+            for _ in range(between):
+                t.launch("layer_norm_kernel", 10, cost=2)
+            t.gpu = max(t.gpu, sent)
+            t.launch("ampere_bf16_s16816gemm", 100)
+        t.sync()
+        return t
+
+    def test_another_stream_however_much_ran_between(self) -> None:
+        for between in (5, 300):
+            with self.subTest(between=between):
+                r = self.of(self.crossing(between))
+                self.assertLess(r["ladder"]["unexplained_ns"], 0.01 * r["window"]["wall_ns"])
+                self.assertIn("exposed-communication", [x["id"] for x in r["findings"]])
+
+    def test_no_room_until_another_kernel_ends(self) -> None:
+        for grid, explained in (([4096, 1, 1], True), ([8, 1, 1], False)):
+            with self.subTest(grid=grid[0]):
+                t = Trace()
+                for _ in range(10):
+                    start = max(t.gpu + 2, t.now + 13)
+                    t.launch("embedding_backward_kernel", 5000, grid=grid, block=[256, 1, 1])
+                    end, t.gpu = t.gpu, start + 4900
+                    t.launch("permute_kernel", 500, stream=20, grid=[64, 1, 1], block=[256, 1, 1])
+                    t.gpu = end + 400
+                    t.sync()
+                with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+                    json.dump({"deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}], "traceEvents": t.events}, f)
+                    f.flush()
+                    r = self.report(f.name)
+                self.assertEqual(r["ladder"]["unexplained_ns"] < 0.02 * r["window"]["wall_ns"], explained)
 
 
 class Roof(LadderCase):

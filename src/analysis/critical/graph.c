@@ -212,33 +212,104 @@ static bool launched_before(const struct critical_graph *g, const struct critica
            lpo_critical_times(g, a->call).start_ns <= lpo_critical_times(g, b->call).start_ns;
 }
 
-/* It could have started and did not: an operation of another stream that ended meanwhile may be
- * what it waited for, when that was launched first. */
+/* Operations in the order in which they end, found when first asked for. */
+struct ends {
+    const struct critical_graph *g;
+    uint32_t *ops;
+};
+
+static bool ends_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct critical_graph *g = ctx;
+
+    return lpo_critical_gpu_op(g, a)->end_ns < lpo_critical_gpu_op(g, b)->end_ns;
+}
+
+/* How many end by then. */
+static size_t ended_by(struct ends *e, int64_t ns)
+{
+    size_t low = 0, high = e->g->ops.len;
+
+    if (!e->ops) {
+        e->ops = lpo_xrealloc(NULL, e->g->ops.len + 1, sizeof *e->ops);
+        for (uint32_t i = 0; i < e->g->ops.len; i++)
+            e->ops[i] = i;
+        lpo_order_sort(e->ops, e->g->ops.len, ends_before, e->g);
+    }
+    lpo_search(low, high, mid, lpo_critical_gpu_op(e->g, e->ops[mid])->end_ns <= ns);
+    return low;
+}
+
+static bool may_wait_for(const struct critical_graph *g, uint32_t op, uint32_t other)
+{
+    const struct lpo_gpu_op *w = lpo_critical_gpu_op(g, op), *x = lpo_critical_gpu_op(g, other);
+
+    return x->device == w->device && x->stream != w->stream && x->start_ns < w->start_ns &&
+           other < op && launched_before(g, &g->ops.at[other], &g->ops.at[op]);
+}
+
+/* The operation of another stream that ended last before this one began, after `from_ns`, and was
+ * launched first: an event, of which there is no record. LPO_NONE. */
+static uint32_t ended_just_before(struct ends *e, uint32_t op, int64_t from_ns)
+{
+    int64_t start_ns = lpo_critical_gpu_op(e->g, op)->start_ns;
+    size_t at = ended_by(e, start_ns);
+
+    for (size_t i = at; i > 0 && at - i < LOOKS; i--) {
+        int64_t end_ns = lpo_critical_gpu_op(e->g, e->ops[i - 1])->end_ns;
+
+        if (end_ns <= from_ns || start_ns - end_ns >= LPO_DEPENDENCY_NS)
+            return LPO_NONE;
+        if (may_wait_for(e->g, op, e->ops[i - 1]))
+            return e->ops[i - 1];
+    }
+    return LPO_NONE;
+}
+
+/* A kernel of at least a block for each SM that ran all the while and was about to end: until its
+ * last blocks left there was no room. LPO_NONE. */
+static uint32_t left_no_room(struct ends *e, uint32_t op, int64_t from_ns)
+{
+    const struct critical_graph *g = e->g;
+    const struct lpo_gpu_op *w = lpo_critical_gpu_op(g, op);
+    size_t at = ended_by(e, w->start_ns);
+
+    for (size_t i = at; i < g->ops.len && i - at < LOOKS; i++) {
+        const struct lpo_gpu_op *x = lpo_critical_gpu_op(g, e->ops[i]);
+        uint32_t sms = g->t->devices.at[x->device].sms;
+        const uint32_t *grid = x->shape == LPO_NONE ? NULL : g->t->shapes.at[x->shape].grid;
+        int64_t tail_ns = lpo_trace_gpu_op_ns(x) / 10;
+
+        if (w->kind == LPO_KERNEL && x->kind == LPO_KERNEL && grid && sms &&
+            (double)grid[0] * grid[1] * grid[2] >= sms && may_wait_for(g, op, e->ops[i]) &&
+            x->start_ns <= from_ns + lpo_trace_gpu_op_ns(x) / 10 &&
+            x->end_ns - w->start_ns <= tail_ns)
+            return e->ops[i];
+    }
+    return LPO_NONE;
+}
+
+/* It could have started and did not: what else may it have waited for? */
 static void infer_waits(struct critical_graph *g)
 {
+    struct ends ends = { .g = g };
+
     for (uint32_t i = 0; i < g->ops.len; i++) {
         struct critical_op *op = &g->ops.at[i];
-        const struct lpo_gpu_op *w = lpo_critical_gpu_op(g, i);
-        int64_t from_ns;
+        int64_t from_ns, start_ns = lpo_critical_gpu_op(g, i)->start_ns;
         enum critical_edge edge = lpo_critical_edge(g, i, &from_ns);
         int64_t most = 2 * (edge == CRITICAL_LAUNCH ? g->usual_launch_ns : g->usual_gap_ns);
 
-        if (op->other != LPO_NONE || edge == CRITICAL_NO_EDGE ||
-            w->start_ns - from_ns <= most + margin_ns)
+        if (op->other != LPO_NONE ||
+            (edge != CRITICAL_NO_EDGE && start_ns - from_ns <= most + margin_ns))
             continue;
-        for (uint32_t k = i; k > 0 && i - k < LOOKS; k--) {
-            const struct lpo_gpu_op *x = lpo_critical_gpu_op(g, k - 1);
-
-            if (x->device == w->device && x->stream != w->stream && x->end_ns > from_ns &&
-                x->end_ns <= w->start_ns && x->start_ns < w->start_ns &&
-                w->start_ns - x->end_ns < LPO_DEPENDENCY_NS &&
-                launched_before(g, &g->ops.at[k - 1], op)) {
-                op->other = k - 1;
-                from_ns = x->end_ns;
-            }
-        }
+        op->other = ended_just_before(&ends, i, from_ns);
+        if (op->other == LPO_NONE && edge != CRITICAL_NO_EDGE &&
+            start_ns - from_ns >= LPO_CRITICAL_UNEXPLAINED_NS)
+            op->other = left_no_room(&ends, i, from_ns);
         g->inferred_waits += op->other != LPO_NONE;
     }
+    free(ends.ops);
 }
 
 static void find_extent(struct critical_graph *g)

@@ -239,6 +239,10 @@ struct critical_stretch {
     bool in_call;  /* host: inside that call */
 };
 
+/* Does it come from a CUDA graph, whose launch had returned before the operation that it follows
+ * ended? A gap before it is the graph's own: nodes that were not recorded, or that wait. */
+bool lpo_critical_in_cuda_graph(const struct critical_graph *g, uint32_t op);
+
 typedef void critical_stretch_fn(void *ctx, const struct critical_stretch *s);
 /* Every moment between start and end of the graph is in one stretch. */
 void lpo_critical_walk(const struct critical_graph *g, critical_stretch_fn *each, void *ctx);

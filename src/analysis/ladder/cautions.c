@@ -59,7 +59,11 @@ static void add_of_ladder(struct ladder_work *w, struct lpo_ladders *out)
         add(out, LPO_CAUTION_SHORT, wall_ns);
     if ((double)w->out->unexplained_ns > 0.1 * wall_ns)
         add(out, LPO_CAUTION_UNEXPLAINED, (double)w->out->unexplained_ns / wall_ns);
-    if ((double)earlier_ns(w) > 0.05 * wall_ns)
+    if ((double)w->graph_gaps_ns > 0.05 * wall_ns)
+        add(out, LPO_CAUTION_GRAPH_NODES, (double)w->graph_gaps_ns / wall_ns);
+    if (w->out->window.earlier_ns)
+        add(out, LPO_CAUTION_BUSY, (double)w->out->window.earlier_ns);
+    else if ((double)earlier_ns(w) > 0.05 * wall_ns)
         add(out, LPO_CAUTION_EARLIER, (double)earlier_ns(w));
     if (wall && wall->devices.len &&
         (double)wall->devices.at[0].idle[LPO_IDLE_UNKNOWN].ns >

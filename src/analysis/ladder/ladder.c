@@ -90,6 +90,8 @@ static const char *const caution_ids[LPO_CAUTION_KINDS] = {
     [LPO_CAUTION_PROFILER] = "profiler-cost",
     [LPO_CAUTION_COUNTED] = "counters-recorded",
     [LPO_CAUTION_EARLIER] = "work-before-capture",
+    [LPO_CAUTION_BUSY] = "busy-before-capture",
+    [LPO_CAUTION_GRAPH_NODES] = "unrecorded-graph-nodes",
     [LPO_CAUTION_CAPTURED] = "graph-capture",
     [LPO_CAUTION_UNEXPLAINED] = "unexplained",
 };
@@ -198,6 +200,8 @@ static void take_stretch(void *ctx, const struct critical_stretch *s)
     int64_t ns = s->end_ns - s->start_ns;
 
     w->parts_ns[s->part] += ns;
+    if (s->part == LPO_PATH_GAP && ns >= LPO_CRITICAL_UNEXPLAINED_NS && s->op != LPO_NONE)
+        w->graph_gaps_ns += ns;
     if (s->part == LPO_PATH_COMPUTE || s->part == LPO_PATH_COMMUNICATION ||
         s->part == LPO_PATH_COPY)
         w->path_ns[s->op] += ns;

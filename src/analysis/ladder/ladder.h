@@ -88,7 +88,9 @@ enum lpo_caution_kind {
     LPO_CAUTION_PROFILER,  /* what that costs was taken out before the first rung */
     LPO_CAUTION_COUNTED,   /* the profiler counted something of each kernel meanwhile */
     LPO_CAUTION_EARLIER,   /* the host waits for work that was launched before the capture began */
-    LPO_CAUTION_CAPTURED,  /* CUDA graphs were being captured */
+    LPO_CAUTION_BUSY,      /* the GPU was busy with such work at first: left out of the window */
+    LPO_CAUTION_GRAPH_NODES, /* stretches of CUDA graphs in which no node was recorded */
+    LPO_CAUTION_CAPTURED,    /* CUDA graphs were being captured */
     LPO_CAUTION_UNEXPLAINED, /* part of the window has no cause in the graph */
     LPO_CAUTION_KINDS
 };
@@ -212,8 +214,9 @@ enum lpo_window_basis { LPO_WINDOW_STEPS, LPO_WINDOW_EVENTS };
 struct lpo_time_window {
     int64_t start_ns, wall_ns;
     int64_t before_gpu_ns,
-        after_gpu_ns; /* of it, before the first and after the last GPU operation */
-    uint64_t steps;   /* in it */
+        after_gpu_ns;   /* of it, before the first and after the last GPU operation */
+    int64_t earlier_ns; /* left out before it: the GPU was busy with work from before the capture */
+    uint64_t steps;     /* in it */
     enum lpo_window_basis basis;
 };
 

@@ -30,6 +30,7 @@ struct ladder_work {
     struct critical_graph g;
     struct critical_replay replay;
     uint32_t *by_stream;        /* operations of the graph, stream after stream, in order of time */
+    int64_t graph_gaps_ns;      /* of the path: in CUDA graphs, and no node was recorded */
     uint32_t first_launch;      /* the earliest call that launches; LPO_NONE */
     uint32_t *around;           /* per operation: the innermost operator around its launch */
     int64_t *excess_ns;         /* per operation: longer than its equals, which is a rung already */

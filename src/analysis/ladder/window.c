@@ -8,6 +8,9 @@
 #include "analysis/steps/steps.h"
 #include "region/tree.h"
 #include "trace/host.h"
+#include "util/map.h"
+
+enum { LEAST_EARLIER_NS = 1000000 };
 
 static const unsigned slices = LPO_HOST_RANGE | LPO_HOST_OP | LPO_HOST_CALL;
 
@@ -124,6 +127,62 @@ static void cut_tail(const struct ladder_work *w, uint16_t process, struct lpo_t
         out->wall_ns = last - out->start_ns;
 }
 
+/* What is known of a stream in the window. */
+struct stream {
+    int64_t ns;
+    const struct lpo_gpu_op *first; /* of the whole trace; NULL: it is not in the window */
+};
+
+/* Does nothing of the process run for nearly all of that time? */
+static bool is_quiet(const struct ladder_work *w, uint16_t process, int64_t from_ns, int64_t to_ns)
+{
+    int64_t busy = 0;
+
+    for (size_t i = first_op(w, process); i < first_op(w, process + 1u); i++) {
+        int64_t from = op_at(w, i)->start_ns > from_ns ? op_at(w, i)->start_ns : from_ns;
+        int64_t to = op_at(w, i)->end_ns < to_ns ? op_at(w, i)->end_ns : to_ns;
+
+        busy += to > from ? to - from : 0;
+    }
+    return busy < (to_ns - from_ns) / 20;
+}
+
+/* The first operation of a stream with most of the work starts long after its launch, and nothing
+ * else ran: the GPU was busy with what was launched before the capture. The window begins where
+ * that ends. */
+static void skip_earlier(const struct ladder_work *w, uint16_t process, struct lpo_time_window *out)
+{
+    int64_t end_ns = out->start_ns + out->wall_ns, all = 0;
+    struct lpo_map_pair rows = { 0 };
+    LPO_VEC(struct stream) streams = { 0 };
+
+    for (size_t i = first_op(w, process); i < first_op(w, process + 1u); i++) {
+        const struct lpo_gpu_op *op = op_at(w, i);
+        bool fresh, in = op->end_ns > out->start_ns && op->start_ns < end_ns;
+        uint32_t row = lpo_map_pair_put(&rows, op->device, op->stream, &fresh);
+
+        if (fresh)
+            lpo_vec_push(&streams, (struct stream){ .first = in ? op : NULL });
+        streams.at[row].ns += in ? op->end_ns - op->start_ns : 0;
+        all += in ? op->end_ns - op->start_ns : 0;
+    }
+    for (size_t i = 0; i < streams.len; i++) {
+        const struct lpo_gpu_op *op = streams.at[i].first;
+        int64_t launched = op && op->launch != LPO_NONE ? w->t->launches.at[op->launch].end_ns : 0;
+
+        if (!launched || 2 * streams.at[i].ns <= all || op->start_ns <= out->start_ns ||
+            op->start_ns - launched <= out->wall_ns / 20 ||
+            op->start_ns - launched <= LEAST_EARLIER_NS ||
+            !is_quiet(w, process, launched, op->start_ns))
+            continue;
+        out->earlier_ns = op->start_ns - out->start_ns;
+        out->start_ns = op->start_ns;
+        out->wall_ns -= out->earlier_ns;
+    }
+    lpo_vec_free(&streams);
+    lpo_map_pair_free(&rows);
+}
+
 static void find_gpu(const struct ladder_work *w, uint16_t process, struct lpo_time_window *out)
 {
     int64_t end_ns = out->start_ns + out->wall_ns, first = end_ns, last = out->start_ns;
@@ -157,6 +216,8 @@ struct lpo_time_window lpo_ladder_window(const struct ladder_work *w, uint16_t p
     if (!out.steps)
         skip_preparing(w, process, &out);
     cut_tail(w, process, &out);
+    if (out.steps <= 1)
+        skip_earlier(w, process, &out);
     for (uint32_t i = 0; i < w->t->threads.len; i++)
         end_ns[i] = w->t->threads.at[i].process == process
                         ? thread_end(w->t, i, out.start_ns, out.start_ns + out.wall_ns)

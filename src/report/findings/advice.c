@@ -243,8 +243,9 @@ static int framework_of(const struct lpo_ladder_words *w)
         enum lpo_framework framework;
         int bit;
     } order[] = {
-        { LPO_FRAMEWORK_VLLM, VLLM },
+        /* parts of vLLM are in SGLang, and PyTorch in all of them */
         { LPO_FRAMEWORK_SGLANG, SGLANG },
+        { LPO_FRAMEWORK_VLLM, VLLM },
         { LPO_FRAMEWORK_TENSORRT_LLM, TRTLLM },
         { LPO_FRAMEWORK_LLAMA_CPP, LLAMA },
         { LPO_FRAMEWORK_JAX, JAX },

@@ -101,6 +101,15 @@ static const struct {
     [LPO_CAUTION_EARLIER] = { "The host waits %s for work that was launched before the capture "
                               "began: that is no saving.",
                               't' },
+    [LPO_CAUTION_BUSY] = { "For the first %s the GPU was busy with work that was launched before "
+                           "the capture began; it is left out of the window.",
+                           't' },
+    [LPO_CAUTION_GRAPH_NODES] = { "For %s of the window a CUDA graph runs and none of its nodes "
+                                  "was "
+                                  "recorded: kernels are missing from the trace, or the graph "
+                                  "waits "
+                                  "for other GPUs.",
+                                  'p' },
     [LPO_CAUTION_CAPTURED] = { "CUDA graphs were being captured (%s launches): that comes once.",
                                'c' },
     [LPO_CAUTION_UNEXPLAINED] = { "What %s of the window waited for is not in the trace (other "
