@@ -2,8 +2,8 @@
 /* Arrows from forward operators to their backward operators: two events of one id, each at the
  * thread and start of its operator. */
 #include <stdlib.h>
-#include <string.h>
 
+#include "trace/host.h"
 #include "trace/kineto/private.h"
 #include "trace/trace.h"
 #include "util/map.h"
@@ -61,57 +61,25 @@ void lpo_kineto_flows_add(struct lpo_kineto_flows *f, const struct kineto_event 
         *end = (struct point){ e->pid.number, e->tid.number, e->start_ns };
 }
 
-/* One end of an arrow, to be found among the operators. */
-struct place {
-    int64_t ns;
-    uint32_t thread;
-    uint32_t end; /* twice the row of the arrow, plus 1 for the backward end */
-    uint32_t op;  /* of the first place of a thread and time: row of ops, once it is found */
-};
-
-typedef LPO_VEC(struct place) places;
-
-static int by_thread_and_time(const void *x, const void *y)
+/* The operator that begins at an end of an arrow: old files round to microseconds, so of several
+ * that begin together the inner one. LPO_NONE: none of this file does. */
+static uint32_t op_of(const struct lpo_trace *t, size_t first_op, const struct lpo_map *rows,
+                      const uint32_t *threads, const struct point *end, int64_t shift)
 {
-    const struct place *a = x, *b = y;
+    const int64_t key[2] = { end->pid, end->tid }, ns = end->ns + shift;
+    const uint64_t *row =
+        end->ns == LPO_NO_TIME ? NULL : lpo_map_find(rows, (const char *)key, sizeof key);
+    struct lpo_host_rows ops;
+    size_t from = 0, to;
 
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    if (a->ns != b->ns)
-        return a->ns < b->ns ? -1 : 1;
-    return (a->end > b->end) - (a->end < b->end);
-}
-
-static void find_places(const struct lpo_kineto_flows *f, const struct lpo_map *rows,
-                        const uint32_t *threads, int64_t shift, places *out)
-{
-    for (size_t i = 0; i < 2 * f->arrows.len; i++) {
-        const struct point *end = &f->arrows.at[i / 2].ends[i % 2];
-        int64_t key[2] = { end->pid, end->tid };
-        const uint64_t *row;
-
-        if (f->arrows.at[i / 2].ends[0].ns == LPO_NO_TIME ||
-            f->arrows.at[i / 2].ends[1].ns == LPO_NO_TIME)
-            continue;
-        row = lpo_map_find(rows, (const char *)key, sizeof key);
-        if (row)
-            lpo_vec_push(out,
-                         ((struct place){ end->ns + shift, threads[*row], (uint32_t)i, LPO_NONE }));
-    }
-    if (out->len > 1)
-        qsort(out->at, out->len, sizeof *out->at, by_thread_and_time);
-}
-
-/* The first place where the operator begins, or NULL. */
-static struct place *place_of(places *all, const struct lpo_op *o)
-{
-    struct place at = { o->start_ns, o->thread, 0, LPO_NONE };
-    size_t from = 0, to = all->len;
-
-    lpo_search(from, to, middle, by_thread_and_time(&all->at[middle], &at) < 0);
-    if (from == all->len || all->at[from].thread != o->thread || all->at[from].ns != o->start_ns)
-        return NULL;
-    return &all->at[from];
+    if (!row)
+        return LPO_NONE;
+    ops = lpo_host_rows(t, threads[*row], LPO_HOST_OP);
+    to = ops.len;
+    lpo_search(from, to, middle, t->ops.at[ops.at[middle]].start_ns <= ns);
+    return from && t->ops.at[ops.at[from - 1]].start_ns == ns && ops.at[from - 1] >= first_op
+               ? ops.at[from - 1]
+               : LPO_NONE;
 }
 
 static int by_backward(const void *x, const void *y)
@@ -132,44 +100,19 @@ static bool may_link(const struct lpo_trace *t, uint32_t forward, uint32_t backw
            f->start_ns < b->start_ns;
 }
 
-/* Both ends of each arrow that has two operators. */
-static void add_links(struct lpo_trace *t, const places *all, size_t narrows)
-{
-    size_t first = t->op_links.len;
-    uint32_t(*ops)[2] = lpo_xrealloc(NULL, narrows, sizeof *ops);
-    uint32_t op = LPO_NONE;
-
-    memset(ops, 0xff, narrows * sizeof *ops);
-    for (size_t i = 0; i < all->len; i++) {
-        const struct place *p = &all->at[i];
-
-        if (i == 0 || p->thread != p[-1].thread || p->ns != p[-1].ns)
-            op = p->op;
-        ops[p->end / 2][p->end % 2] = op;
-    }
-    for (size_t i = 0; i < narrows; i++)
-        if (ops[i][0] != LPO_NONE && ops[i][1] != LPO_NONE && may_link(t, ops[i][0], ops[i][1]))
-            lpo_vec_push(&t->op_links, ((struct lpo_op_link){ ops[i][0], ops[i][1] }));
-    if (t->op_links.len - first > 1)
-        qsort(t->op_links.at + first, t->op_links.len - first, sizeof *t->op_links.at, by_backward);
-    free(ops);
-}
-
 void lpo_kineto_flows_settle(struct lpo_kineto_flows *f, struct lpo_trace *t, size_t first_op,
                              const struct lpo_map *rows, const uint32_t *threads, int64_t shift)
 {
-    places all = { 0 };
+    size_t first = t->op_links.len;
 
-    if (!f->arrows.len)
-        return;
-    find_places(f, rows, threads, shift, &all);
-    for (size_t i = first_op; i < t->ops.len; i++) {
-        struct place *p = place_of(&all, &t->ops.at[i]);
+    for (size_t i = 0; i < f->arrows.len; i++) {
+        const struct point *ends = f->arrows.at[i].ends;
+        uint32_t forward = op_of(t, first_op, rows, threads, &ends[0], shift);
+        uint32_t backward = op_of(t, first_op, rows, threads, &ends[1], shift);
 
-        /* old files round to microseconds: of several that begin together the inner one */
-        if (p && (p->op == LPO_NONE || t->ops.at[i].end_ns <= t->ops.at[p->op].end_ns))
-            p->op = (uint32_t)i;
+        if (forward != LPO_NONE && backward != LPO_NONE && may_link(t, forward, backward))
+            lpo_vec_push(&t->op_links, ((struct lpo_op_link){ forward, backward }));
     }
-    add_links(t, &all, f->arrows.len);
-    lpo_vec_free(&all);
+    if (t->op_links.len - first > 1)
+        qsort(t->op_links.at + first, t->op_links.len - first, sizeof *t->op_links.at, by_backward);
 }
