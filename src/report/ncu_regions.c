@@ -222,18 +222,18 @@ static void add_metrics(struct lpo_doc *doc, const struct lpo_region_scope *s,
 static void add_facts(struct lpo_doc *doc, const struct lpo_region_row *row)
 {
     if (row->visits_known)
-        lpo_doc_fact_count(doc, "visits", "Calls", row->visits);
-    lpo_doc_fact_count(doc, "launches", "Kernel launches", row->all.launches);
+        lpo_doc_fact(doc, "visits", "Calls", COUNT, row->visits);
+    lpo_doc_fact(doc, "launches", "Kernel launches", COUNT, row->all.launches);
     if (lpo_region_sum_known(&row->all)) {
-        lpo_doc_fact_ns(doc, "gpu_ns_inclusive", "GPU time", row->all.ns);
-        lpo_doc_fact_ns(doc, "gpu_ns_exclusive", "Own GPU time", row->self.ns);
+        lpo_doc_fact(doc, "gpu_ns_inclusive", "GPU time", NS, row->all.ns);
+        lpo_doc_fact(doc, "gpu_ns_exclusive", "Own GPU time", NS, row->self.ns);
     }
-    lpo_doc_fact_count(doc, "distinct_kernels", "Distinct kernels", row->nkernels);
-    lpo_doc_fact_count(doc, "kernels_measured", "Launches with counters of their own",
-                       row->measured);
+    lpo_doc_fact(doc, "distinct_kernels", "Distinct kernels", COUNT, row->nkernels);
+    lpo_doc_fact(doc, "kernels_measured", "Launches with counters of their own", COUNT,
+                 row->measured);
     if (row->estimated)
-        lpo_doc_fact_count(doc, "kernels_estimated", "Launches with counters of a representative",
-                           row->estimated);
+        lpo_doc_fact(doc, "kernels_estimated", "Launches with counters of a representative", COUNT,
+                     row->estimated);
 }
 
 /* What people look at first, each with the names that ncu has for it; the first found counts. */
@@ -406,7 +406,7 @@ static void add_region(struct lpo_doc *doc, const struct lpo_report_ncu *n, size
 static void add_fingerprint(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     if (d->fingerprint)
-        lpo_doc_fact_text(doc, "config_fingerprint", "Config fingerprint", d->fingerprint);
+        lpo_doc_fact(doc, "config_fingerprint", "Config fingerprint", TEXT, d->fingerprint);
 }
 
 struct lpo_doc *lpo_report_ncu_region_doc(const struct lpo_report_ncu *n, size_t i,

@@ -146,9 +146,9 @@ static void add_sections(struct lpo_doc *doc, const struct lpo_kernel_summary *s
     struct lpo_rows rows;
 
     lpo_doc_section(doc, "kernels", "", 1);
-    lpo_doc_fact_text(doc, "program", "Program", s->program);
-    lpo_doc_fact_text(doc, "ncu", "ncu", s->ncu);
-    lpo_doc_fact_text(doc, "gpu", "GPU", s->gpu);
+    lpo_doc_fact(doc, "program", "Program", TEXT, s->program);
+    lpo_doc_fact(doc, "ncu", "ncu", TEXT, s->ncu);
+    lpo_doc_fact(doc, "gpu", "GPU", TEXT, s->gpu);
     rows = launch_rows(doc->arena, s->at, 0, s->len);
     lpo_doc_table_of(doc, "launches", "", &rows,
                      "number class=class_shown duration_ns compute_share memory_share tensor_share "

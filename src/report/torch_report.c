@@ -39,18 +39,18 @@ static void facts(struct lpo_doc *doc, const struct torch *t)
     for (size_t i = 0; i < t->ops->rows.len; i++)
         self_ns += t->ops->rows.at[i].cpu_self_ns;
     lpo_doc_section(doc, "torch", "What was recorded", 1);
-    lpo_doc_fact_count(doc, "operators", "Operators", t->ops->rows.len);
-    lpo_doc_fact_count(doc, "calls", "Calls", t->ops->calls);
-    lpo_doc_fact_ns(doc, "cpu_self_ns", "CPU time in operators", self_ns);
+    lpo_doc_fact(doc, "operators", "Operators", COUNT, t->ops->rows.len);
+    lpo_doc_fact(doc, "calls", "Calls", COUNT, t->ops->calls);
+    lpo_doc_fact(doc, "cpu_self_ns", "CPU time in operators", NS, self_ns);
     if (!has_gpu(t)) {
-        lpo_doc_fact_text(doc, "gpu_ns", "GPU time", NULL);
+        lpo_doc_fact(doc, "gpu_ns", "GPU time", TEXT, lpo_cell_unknown());
         lpo_doc_note(doc, LPO_NOTE_INFO,
                      "No GPU operations were recorded, so GPU times are not known.");
         return;
     }
-    lpo_doc_fact_ns(doc, "gpu_ns", "GPU time", t->ops->all.ns);
-    lpo_doc_fact_ns(doc, "gpu_outside_ns", "launched outside every operator", t->ops->outside.ns);
-    lpo_doc_fact_ns(doc, "gpu_no_launch_ns", "without a launch record", t->ops->no_launch.ns);
+    lpo_doc_fact(doc, "gpu_ns", "GPU time", NS, t->ops->all.ns);
+    lpo_doc_fact(doc, "gpu_outside_ns", "launched outside every operator", NS, t->ops->outside.ns);
+    lpo_doc_fact(doc, "gpu_no_launch_ns", "without a launch record", NS, t->ops->no_launch.ns);
 }
 
 enum { GPUS = 8, ROWS = 10 }; /* of the tables on idle time */

@@ -135,7 +135,7 @@ static void what_is_unknown_is_left_out(void **state)
     LPO_STR out = { 0 };
 
     (void)state;
-    lpo_doc_fact_text(doc, "f", "Fact", NULL);
+    lpo_doc_fact(doc, "f", "Fact", TEXT, lpo_cell_unknown());
     for (uint64_t i = 0; i < 2; i++) {
         lpo_doc_row(t, i, lpo_cell_unknown(), "");
     }

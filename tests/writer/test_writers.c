@@ -29,9 +29,9 @@ static struct lpo_doc *sample(void)
 
     lpo_doc_section(doc, "one", "Section | one", 1);
     lpo_doc_paragraph(doc, "It took %d ms.", 3);
-    lpo_doc_fact_text(doc, "gpu", "GPU", "H200");
-    lpo_doc_fact_ns(doc, "span", "Span", 1500000);
-    lpo_doc_fact_measure(doc, "peak", "Peak", lpo_measure_unknown(), "FLOP/s");
+    lpo_doc_fact(doc, "gpu", "GPU", TEXT, "H200");
+    lpo_doc_fact(doc, "span", "Span", NS, 1500000);
+    lpo_doc_fact(doc, "peak", "Peak", MEASURE("FLOP/s"), lpo_measure_unknown());
     t = lpo_doc_table(doc, "kernels", "Kernels", columns, 7);
     lpo_doc_row(t, "a|b`c`<script>", 1234567, 1234000, 1536, lpo_cell_share(1, 8),
                 lpo_measure_estimated(2e12), lpo_cell_flag(true), lpo_cell_tree("=cmd()\n,x", 2));

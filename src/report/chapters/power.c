@@ -209,10 +209,10 @@ static void token_facts(struct lpo_doc *doc, const struct lpo_rundir *d, const s
 {
     struct lpo_power_token_energy e = lpo_power_token_energy(d, s, join);
 
-    lpo_doc_fact_measure(doc, "energy_per_token_j", "Energy per token, prefill and decode", e.all,
-                         "J");
-    lpo_doc_fact_measure(doc, "energy_per_decode_token_j", "Energy per token, decode alone",
-                         e.decode, "J");
+    lpo_doc_fact(doc, "energy_per_token_j", "Energy per token, prefill and decode", MEASURE("J"),
+                 e.all);
+    lpo_doc_fact(doc, "energy_per_decode_token_j", "Energy per token, decode alone", MEASURE("J"),
+                 e.decode);
 }
 
 static void region_table(struct lpo_doc *doc, const struct lpo_rundir *d,

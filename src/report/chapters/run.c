@@ -44,14 +44,14 @@ static void gpu_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
         lpo_str_add(&names, lpo_json_text(lpo_json_get(device, "name"), "unknown GPU"));
     }
     if (names.len)
-        lpo_doc_fact_text(doc, "gpus", "GPUs", names.at);
+        lpo_doc_fact(doc, "gpus", "GPUs", TEXT, names.at);
     else if (traced)
-        lpo_doc_fact_text(doc, "gpus", "GPUs", traced);
+        lpo_doc_fact(doc, "gpus", "GPUs", TEXT, traced);
     else if (note)
-        lpo_doc_fact_text(doc, "gpus", "GPUs", note);
+        lpo_doc_fact(doc, "gpus", "GPUs", TEXT, note);
     if (lpo_json_text(lpo_json_at(d->env, "gpus.driver"), NULL))
-        lpo_doc_fact_text(doc, "driver", "Driver",
-                          lpo_json_text(lpo_json_at(d->env, "gpus.driver"), NULL));
+        lpo_doc_fact(doc, "driver", "Driver", TEXT,
+                     lpo_json_text(lpo_json_at(d->env, "gpus.driver"), NULL));
 }
 
 static void host_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
@@ -67,15 +67,15 @@ static void host_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
             lpo_str_add(&text, ", ");
             lpo_units_add_bytes(&text, memory);
         }
-        lpo_doc_fact_text(doc, "cpu", "CPU", text.at);
+        lpo_doc_fact(doc, "cpu", "CPU", TEXT, text.at);
     }
     /* host names and environment variables are private: reports are shared */
     if (!d->private_too)
         return;
-    lpo_doc_fact_text(doc, "host", "Host", lpo_json_text(lpo_json_at(d->env, "host.name"), NULL));
+    lpo_doc_fact(doc, "host", "Host", TEXT, lpo_json_text(lpo_json_at(d->env, "host.name"), NULL));
     LPO_JSON_EACH(v, lpo_json_get(d->env, "variables"))
     if (v->kind == LPO_JSON_STRING)
-        lpo_doc_fact_text(doc, "variable", v->key, v->text);
+        lpo_doc_fact(doc, "variable", v->key, TEXT, v->text);
 }
 
 /* What a list of traces says about itself. */
@@ -91,7 +91,7 @@ static void traced_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
 
     for (size_t i = 0; i < COUNT(facts); i++)
         if (facts[i].text)
-            lpo_doc_fact_text(doc, facts[i].id, facts[i].title, facts[i].text);
+            lpo_doc_fact(doc, facts[i].id, facts[i].title, TEXT, facts[i].text);
 }
 
 static void run_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
@@ -104,26 +104,26 @@ static void run_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
     if (!d->dir)
         traced_facts(doc, d);
     else if (kind)
-        lpo_doc_fact_text(doc, "workload", "Workload", kind);
+        lpo_doc_fact(doc, "workload", "Workload", TEXT, kind);
     if (command)
-        lpo_doc_fact_text(doc, "command", "Command", command);
+        lpo_doc_fact(doc, "command", "Command", TEXT, command);
     if (model)
-        lpo_doc_fact_text(doc, "model", "Model", model);
+        lpo_doc_fact(doc, "model", "Model", TEXT, model);
     gpu_facts(doc, d);
     host_facts(doc, d);
     if (d->has_manifest) {
-        lpo_doc_fact_text(doc, "state", "State of the run", lpo_run_state_name(m->state));
+        lpo_doc_fact(doc, "state", "State of the run", TEXT, lpo_run_state_name(m->state));
         if (utc(d->arena, m->started_ns))
-            lpo_doc_fact_text(doc, "started", "Started", utc(d->arena, m->started_ns));
+            lpo_doc_fact(doc, "started", "Started", TEXT, utc(d->arena, m->started_ns));
         if (m->started_ns > 0 && m->ended_ns > m->started_ns)
-            lpo_doc_fact_ns(doc, "wall_ns", "Duration", m->ended_ns - m->started_ns);
+            lpo_doc_fact(doc, "wall_ns", "Duration", NS, m->ended_ns - m->started_ns);
         if (m->version)
-            lpo_doc_fact_text(doc, "lpo_version", "lpo", m->version);
+            lpo_doc_fact(doc, "lpo_version", "lpo", TEXT, m->version);
     }
     if (commit)
-        lpo_doc_fact_text(doc, "git_commit", "Git commit", commit);
+        lpo_doc_fact(doc, "git_commit", "Git commit", TEXT, commit);
     if (d->fingerprint)
-        lpo_doc_fact_text(doc, "config_fingerprint", "Config fingerprint", d->fingerprint);
+        lpo_doc_fact(doc, "config_fingerprint", "Config fingerprint", TEXT, d->fingerprint);
 }
 
 static const struct lpo_column stage_columns[] = {

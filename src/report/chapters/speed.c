@@ -131,17 +131,17 @@ static void stability(struct lpo_doc *doc, const struct lpo_rundir *d)
     struct lpo_variation worst = lpo_speed_run_variation(d);
 
     if (!worst.repeats) {
-        lpo_doc_fact_text(doc, "stable", "Stable", NULL);
+        lpo_doc_fact(doc, "stable", "Stable", TEXT, lpo_cell_unknown());
         lpo_doc_note(
             doc, LPO_NOTE_INFO,
             "Nothing was measured twice, so the spread is unknown: set run.repeats to 2 or more.");
         return;
     }
-    lpo_doc_fact_text(doc, "stable", "Stable", worst.cv > most ? "no" : "yes");
-    lpo_doc_fact_text(doc, "variation_figure", "Figure that varies most", worst.figure);
-    lpo_doc_fact_text(doc, "variation_stage", "In stage", worst.stage);
-    lpo_doc_fact_measure(doc, "variation", "Variation (std / mean)",
-                         lpo_measure_computed(worst.cv * 100), "%");
+    lpo_doc_fact(doc, "stable", "Stable", TEXT, worst.cv > most ? "no" : "yes");
+    lpo_doc_fact(doc, "variation_figure", "Figure that varies most", TEXT, worst.figure);
+    lpo_doc_fact(doc, "variation_stage", "In stage", TEXT, worst.stage);
+    lpo_doc_fact(doc, "variation", "Variation (std / mean)", MEASURE("%"),
+                 lpo_measure_computed(worst.cv * 100));
     for (size_t i = 0; i < d->speeds.len; i++) {
         struct lpo_variation v =
             lpo_speed_variation(d->speeds.at[i].metrics, d->speeds.at[i].stage);

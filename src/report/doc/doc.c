@@ -190,49 +190,13 @@ void lpo_doc_figure_note(struct lpo_figure *f, const char *key, const char *text
     lpo_vec_push(&f->span_notes, (struct lpo_span_note){ f->spans.len - 1, key, text });
 }
 
-static struct lpo_item *add_fact(struct lpo_doc *doc, const char *key, const char *label,
-                                 enum lpo_cell_type type, const char *unit)
+void lpo_doc_add_fact(struct lpo_doc *doc, const char *key, const char *label,
+                      enum lpo_cell_type type, const char *unit, struct lpo_cell cell)
 {
     struct lpo_item *item = add_item(doc, LPO_ITEM_FACT);
 
     item->key = lpo_arena_strdup(doc->arena, key);
     item->column = (struct lpo_column){ item->key, lpo_arena_strdup(doc->arena, label), type,
                                         unit ? lpo_arena_strdup(doc->arena, unit) : NULL };
-    return item;
-}
-
-void lpo_doc_fact_text(struct lpo_doc *doc, const char *key, const char *label, const char *text)
-{
-    struct lpo_item *item = add_fact(doc, key, label, LPO_CELL_TEXT, NULL);
-
-    if (!text)
-        return;
-    item->cell.text = lpo_arena_strdup(doc->arena, text);
-    item->cell.len = strlen(text);
-    item->cell.how = LPO_MEASURED;
-}
-
-void lpo_doc_fact_count(struct lpo_doc *doc, const char *key, const char *label, uint64_t n)
-{
-    struct lpo_item *item = add_fact(doc, key, label, LPO_CELL_COUNT, NULL);
-
-    item->cell.whole = (int64_t)n;
-    item->cell.how = LPO_MEASURED;
-}
-
-void lpo_doc_fact_ns(struct lpo_doc *doc, const char *key, const char *label, int64_t ns)
-{
-    struct lpo_item *item = add_fact(doc, key, label, LPO_CELL_NS, NULL);
-
-    item->cell.whole = ns;
-    item->cell.how = LPO_MEASURED;
-}
-
-void lpo_doc_fact_measure(struct lpo_doc *doc, const char *key, const char *label,
-                          struct lpo_measure m, const char *unit)
-{
-    struct lpo_item *item = add_fact(doc, key, label, LPO_CELL_MEASURE, unit);
-
-    item->cell.real = m.value;
-    item->cell.how = m.how;
+    item->cell = lpo_doc_shown_cell(doc->arena, type, &cell);
 }

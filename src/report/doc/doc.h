@@ -72,6 +72,8 @@ const struct lpo_doc_cell *lpo_doc_table_cell(const struct lpo_table *t, size_t 
     lpo_doc_row_cells(t, (const struct lpo_cell[]){ LPO_EACH(LPO_CELL, __VA_ARGS__) },             \
                       sizeof((const struct lpo_cell[]){ LPO_EACH(LPO_CELL, __VA_ARGS__) }) /       \
                           sizeof(struct lpo_cell))
+struct lpo_doc_cell lpo_doc_shown_cell(struct lpo_arena *a, enum lpo_cell_type type,
+                                       const struct lpo_cell *cell);
 void lpo_doc_row_cells(struct lpo_table *t, const struct lpo_cell *cells, size_t count);
 
 enum lpo_note_level { LPO_NOTE_INFO, LPO_NOTE_WARNING };
@@ -221,12 +223,11 @@ struct lpo_table *lpo_doc_table_of(struct lpo_doc *doc, const char *id, const ch
                                    const struct lpo_rows *rows, const char *columns, size_t most);
 struct lpo_figure *lpo_doc_figure(struct lpo_doc *doc, const char *id, const char *title,
                                   enum lpo_figure_kind kind);
-/* "label: value" lines. */
-void lpo_doc_fact_text(struct lpo_doc *doc, const char *key, const char *label, const char *text);
-void lpo_doc_fact_count(struct lpo_doc *doc, const char *key, const char *label, uint64_t n);
-void lpo_doc_fact_ns(struct lpo_doc *doc, const char *key, const char *label, int64_t ns);
-void lpo_doc_fact_measure(struct lpo_doc *doc, const char *key, const char *label,
-                          struct lpo_measure m, const char *unit);
+/* A "label: value" line: lpo_doc_fact(doc, "energy_j", "Energy", MEASURE("J"), joules). */
+#define lpo_doc_fact(doc, key, label, type, value)                                                 \
+    lpo_doc_add_fact(doc, key, label, LPO_TYPE_##type, LPO_CELL(value))
+void lpo_doc_add_fact(struct lpo_doc *doc, const char *key, const char *label,
+                      enum lpo_cell_type type, const char *unit, struct lpo_cell cell);
 
 /* Described rows for machines: a list of records with the columns in `members`, in the words of
  * lpo_doc_table_of(), '?' and '+' of one row. "idle.host_ns=host_ns" is a member of a record "idle"

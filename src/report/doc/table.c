@@ -16,8 +16,8 @@ const struct lpo_doc_cell *lpo_doc_table_cell(const struct lpo_table *t, size_t 
     return &t->cells.at[row * t->ncolumns + column];
 }
 
-static struct lpo_doc_cell shown_cell(struct lpo_arena *a, enum lpo_cell_type type,
-                                      const struct lpo_cell *cell)
+struct lpo_doc_cell lpo_doc_shown_cell(struct lpo_arena *a, enum lpo_cell_type type,
+                                       const struct lpo_cell *cell)
 {
     struct lpo_doc_cell c = { .whole = cell->whole, .real = cell->real, .how = cell->how };
 
@@ -42,6 +42,6 @@ void lpo_doc_row_cells(struct lpo_table *t, const struct lpo_cell *cells, size_t
     for (size_t i = 0; i < count; i++) {
         enum lpo_cell_type type = t->columns[t->cells.len % t->ncolumns].type;
 
-        lpo_vec_push(&t->cells, shown_cell(t->arena, type, &cells[i]));
+        lpo_vec_push(&t->cells, lpo_doc_shown_cell(t->arena, type, &cells[i]));
     }
 }

@@ -41,17 +41,17 @@ static void add_facts(struct lpo_doc *doc, const struct lpo_static_report *r)
     const struct lpo_model_needs *n = r->needs;
     const struct lpo_hardware *hw = n->options.hardware;
 
-    lpo_doc_fact_text(doc, "model", "Model", r->path);
-    lpo_doc_fact_text(doc, "family", "Family", n->model->label);
-    lpo_doc_fact_count(doc, "parameters", "Parameters", n->params);
-    lpo_doc_fact_count(doc, "active_parameters", "Active per token", n->active_params);
-    lpo_doc_fact_text(doc, "dtype", "Weights", lpo_dtype_name(n->options.dtype));
-    lpo_doc_fact_measure(doc, "kv_bytes_per_token",
-                         n->options.tp > 1 ? "KV cache per token, whole model"
-                                           : "KV cache per token",
-                         known((double)n->kv_elements * lpo_dtype_bytes(n->options.kv_dtype)), "B");
+    lpo_doc_fact(doc, "model", "Model", TEXT, r->path);
+    lpo_doc_fact(doc, "family", "Family", TEXT, n->model->label);
+    lpo_doc_fact(doc, "parameters", "Parameters", COUNT, n->params);
+    lpo_doc_fact(doc, "active_parameters", "Active per token", COUNT, n->active_params);
+    lpo_doc_fact(doc, "dtype", "Weights", TEXT, lpo_dtype_name(n->options.dtype));
+    lpo_doc_fact(doc, "kv_bytes_per_token",
+                 n->options.tp > 1 ? "KV cache per token, whole model" : "KV cache per token",
+                 MEASURE("B"),
+                 known((double)n->kv_elements * lpo_dtype_bytes(n->options.kv_dtype)));
     if (hw)
-        lpo_doc_fact_text(doc, "hardware", "Hardware", hw->label);
+        lpo_doc_fact(doc, "hardware", "Hardware", TEXT, hw->label);
 }
 
 static void add_choices(struct lpo_doc *doc, const struct lpo_model_needs *n)
@@ -193,9 +193,9 @@ static void add_memory(struct lpo_doc *doc, const struct lpo_model_needs *n)
         lpo_doc_row(t, rows[i].what, rows[i].bytes);
     }
     if (n->options.hardware && n->options.hardware->memory > 0) {
-        lpo_doc_fact_text(doc, "fits", "Fits", m->fits ? "yes" : "no");
-        lpo_doc_fact_count(doc, "max_batch", "Largest batch at this context", m->max_batch);
-        lpo_doc_fact_count(doc, "max_context", "Longest context at this batch", m->max_context);
+        lpo_doc_fact(doc, "fits", "Fits", TEXT, m->fits ? "yes" : "no");
+        lpo_doc_fact(doc, "max_batch", "Largest batch at this context", COUNT, m->max_batch);
+        lpo_doc_fact(doc, "max_context", "Longest context at this batch", COUNT, m->max_context);
     }
 }
 
