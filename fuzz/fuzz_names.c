@@ -6,13 +6,13 @@
 #include "region/classes.h"
 #include "region/kernel_name/short.h"
 #include "region/top_kernels.h"
+#include "report/top_yaml.h"
 #include "trace/demangle.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/pattern.h"
 #include "util/str.h"
 #include "util/visible.h"
-#include "writer/top_yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -43,7 +43,7 @@ static void check_regex(const char *name)
     insist(function >= name && function + len <= name + strlen(name));
     if (!lpo_str_utf8_valid(name, strlen(name), NULL) || memchr(function, '\n', len))
         return;
-    lpo_writer_kernel_regex(&regex, name);
+    lpo_report_kernel_regex(&regex, name);
     lpo_str_addf(&text, "regex:%s", lpo_str_text(&regex));
     insist(lpo_pattern_create(text.at, &pattern, &err) == 0);
     insist(lpo_pattern_matches(pattern, function, len));

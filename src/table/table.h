@@ -190,6 +190,7 @@ struct lpo_cell lpo_cell_scratch(const struct lpo_rows *rows);
         struct lpo_measure: lpo_cell_measure,                                                      \
         const char *: lpo_cell_text,                                                               \
         char *: lpo_cell_text,                                                                     \
+        float: lpo_cell_real, \
         double: lpo_cell_real,                                                                     \
         size_t: lpo_cell_count,                                                                    \
         unsigned long long: lpo_cell_count,                                                        \

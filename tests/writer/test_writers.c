@@ -226,7 +226,8 @@ static void json_keeps_data_of_reports_short(void **state)
     LPO_STR out = { 0 };
 
     (void)state;
-    lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("n", 1), LPO_KV("n", 2));
+    lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("n", 1));
+    lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("n", 2));
     lpo_doc_put_record(doc->data, "after");
     lpo_writer_find("json")->write(doc, &out);
     assert_non_null(strstr(out.at, "\n \"rows\": [{\"n\": 1}, {\"n\": 2}],\n \"after\": {}\n}\n"));

@@ -96,6 +96,7 @@ void lpo_doc_put_stream(struct lpo_record *r, const char *key, size_t count,
 #define LPO_V(value)                                                                               \
     _Generic((value),                                                                              \
         bool: lpo_doc_flag,                                                                        \
+        float: lpo_doc_real, \
         double: lpo_doc_real,                                                                      \
         char *: lpo_doc_text,                                                                      \
         const char *: lpo_doc_text,                                                                \
