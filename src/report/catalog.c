@@ -36,7 +36,7 @@ static struct lpo_cell process_cell(const struct lpo_rows *rows, const struct ru
     return lpo_cell_whole_if(pid >= 0, pid);
 }
 
-#define ON_CLOCK (r->words.ladder != NULL)
+#define ON_CLOCK lpo_report_rung_has_time(&r->words, r->rung)
 
 typedef struct rung_at rung_row;
 

@@ -33,7 +33,8 @@ void lpo_report_folder_judge(struct lpo_arena *arena, const struct lpo_rundir *d
     }
     row->id = lpo_ladder_id(r->kind);
     row->verdict = lpo_report_rung_title(&w, r);
-    row->saving = w.ladder || r->bytes ? lpo_report_rung_saving(&w, r) : NULL;
+    row->saving =
+        lpo_report_rung_has_time(&w, r) || r->bytes ? lpo_report_rung_saving(&w, r) : NULL;
     row->saving_ns = r->saving_ns;
 }
 

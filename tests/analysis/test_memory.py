@@ -113,6 +113,16 @@ class Memory(lpo_case.LpoCase):
         for without in ("free_requested", "free_completed"):
             self.assertEqual(self.memory(training().snapshot(without)), whole, without)
 
+    def test_beside_a_trace_with_a_ladder(self) -> None:
+        os.mkdir(os.path.join(self.cwd, "both"))
+        self.put_bytes("both/s.pickle", training().snapshot())
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data/kineto/h200_train_memory.json.gz"), "rb") as f:
+            self.put_bytes("both/trace.json.gz", f.read())
+        said = json.loads(self.lpo("report", "both", "--json").stdout)
+        rungs = [f["id"] for f in said["ladder"]["rungs"]]
+        self.assertEqual([(f["id"], f["share"] is None) for f in said["findings"]],
+                         [(i, False) for i in rungs] + [("memory-peak", True)])
+
     def test_what_blocks_are_for(self) -> None:
         got = {c["category"]: c["bytes"] // MIB for c in self.memory(training().snapshot())["categories"]}
         self.assertEqual(got, {"parameters": 8, "gradients": 8, "optimizer states": 16, "activations": 0, "temporary": 3, "other": 0,

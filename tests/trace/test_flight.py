@@ -157,6 +157,17 @@ class Hangs(Files):
         done = lpo("top", self.path("t.json"), "--json")
         self.assertEqual([k["name"] for k in json.loads(done.stdout)["kernels"]], ["k"])
 
+    def test_beside_a_trace_with_a_ladder(self) -> None:
+        job = Job({"0": [0, 1]}, [("0", "all_reduce")] * 5, 2)
+        job.run(stop=(1, 3))
+        alone = self.report(job)["findings"]
+        with open(self.path("trace.json.gz"), "wb") as f, open(os.path.join(HERE, "../data/kineto/h200_llama8.json.gz"), "rb") as of:
+            f.write(of.read())
+        both = json.loads(lpo("report", self.dir.name, "--json").stdout)
+        self.assertEqual([f["title"] for f in alone], [f["title"] for f in both["findings"] if f["share"] is None])
+        self.assertEqual(len(both["findings"]), len(both["ladder"]["rungs"]) + len(alone))
+        self.assertIn(alone[0]["title"], lpo("report", self.dir.name, "--findings").stdout.replace("\n", " "))
+
     def test_a_rank_without_a_dump(self) -> None:
         job = Job({"0": [0, 1, 2]}, [("0", "all_reduce")] * 5, 3)
         job.run(stop=(2, 3))

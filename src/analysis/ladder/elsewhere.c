@@ -101,8 +101,10 @@ void lpo_ladder_memory(const struct lpo_analysis *a, struct lpo_ladders *out)
     for (uint32_t i = 0; i < a->trace->allocators.len; i++)
         add_refusal(a->trace, i, out);
     peaks = lpo_analysis_memory(a);
-    for (size_t i = 0; i < peaks->rows.len; i++)
-        add_peak(a->trace, &peaks->rows.at[i], (uint32_t)i, out);
+    for (size_t i = 0; i < peaks->rows.len; i++) /* a snapshot knows more than a trace beside it */
+        if (!snapshot ||
+            a->trace->allocators.at[peaks->rows.at[i].allocator].source == LPO_ALLOCATOR_SNAPSHOT)
+            add_peak(a->trace, &peaks->rows.at[i], (uint32_t)i, out);
 }
 
 /* What a job hangs in: what the others wait for comes first. */

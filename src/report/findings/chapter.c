@@ -193,9 +193,31 @@ void lpo_report_add_ladder(struct lpo_doc *doc, const struct lpo_ladder_words *w
 
 const struct lpo_rung *lpo_report_rung_at(const struct lpo_ladder_words *w, size_t i)
 {
-    if (w->ladder)
-        return i < w->ladder->rungs.len ? &w->ladder->rungs.at[i] : NULL;
-    return i < w->all->other.len ? &w->all->other.at[i] : NULL;
+    size_t rungs = w->ladder ? w->ladder->rungs.len : 0;
+
+    if (i < rungs)
+        return &w->ladder->rungs.at[i];
+    return i - rungs < w->all->other.len ? &w->all->other.at[i - rungs] : NULL;
+}
+
+bool lpo_report_rung_has_time(const struct lpo_ladder_words *w, const struct lpo_rung *r)
+{
+    return w->ladder && r >= w->ladder->rungs.at && r < w->ladder->rungs.at + w->ladder->rungs.len;
+}
+
+/* The next one to be shown, at most `most` of the ladder and as many of the others; `shown` counts
+ * both by lpo_report_rung_has_time(). */
+static const struct lpo_rung *next_shown(const struct lpo_ladder_words *w, size_t *i, size_t most,
+                                         size_t shown[2])
+{
+    const struct lpo_rung *r;
+
+    while ((r = lpo_report_rung_at(w, (*i)++)))
+        if (lpo_report_rung_counts(w, r) && shown[lpo_report_rung_has_time(w, r)] < most) {
+            shown[lpo_report_rung_has_time(w, r)]++;
+            return r;
+        }
+    return NULL;
 }
 
 static void add_rung(struct lpo_doc *doc, const struct lpo_ladder_words *w,
@@ -209,7 +231,7 @@ static void add_rung(struct lpo_doc *doc, const struct lpo_ladder_words *w,
         if (text)
             lpo_str_addf(&evidence, " %s", text);
     }
-    if (w->ladder || r->bytes)
+    if (lpo_report_rung_has_time(w, r) || r->bytes)
         lpo_doc_paragraph(doc, "%zu. %s%s: %s could be saved.%s %s", number,
                           lpo_report_rung_title(w, r), lpo_report_rung_place(w, r),
                           lpo_report_rung_saving(w, r), lpo_str_text(&evidence),
@@ -225,7 +247,7 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
     struct lpo_ladder_words w = lpo_report_ladder_words(doc->arena, d, s);
     const char *verdict = lpo_report_ladder_verdict(&w);
     const struct lpo_rung *r;
-    size_t shown = 0;
+    size_t shown[2] = { 0 }, at = 0;
 
     lpo_doc_section(doc, "findings", "What to do first", 1);
     for (size_t i = 0; i < w.all->cautions.len; i++) /* before what they make less sure */
@@ -234,10 +256,9 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
     if (verdict)
         lpo_doc_paragraph(doc, "%s", verdict);
     lpo_report_add_ladder(doc, &w);
-    for (size_t i = 0; (r = lpo_report_rung_at(&w, i)) && shown < most; i++)
-        if (lpo_report_rung_counts(&w, r))
-            add_rung(doc, &w, r, ++shown);
-    if (!shown || !w.ladder)
+    while ((r = next_shown(&w, &at, most, shown)))
+        add_rung(doc, &w, r, shown[true] + shown[false]);
+    if (!shown[true])
         lpo_doc_paragraph(doc, "%s", lpo_report_ladder_rest(&w));
 }
 
@@ -247,19 +268,20 @@ void lpo_report_findings_lines(struct lpo_arena *arena, const struct lpo_rundir 
     struct lpo_ladder_words w = lpo_report_ladder_words(arena, d, s);
     const char *verdict = lpo_report_ladder_verdict(&w);
     const struct lpo_rung *r;
-    size_t shown = 0;
+    size_t shown[2] = { 0 }, at = 0;
 
     for (size_t i = 0; i < w.all->cautions.len; i++)
         lpo_str_addf(out, "Take care: %s\n", lpo_report_ladder_caution(&w, &w.all->cautions.at[i]));
     if (verdict)
         lpo_str_addf(out, "%s\n", verdict);
-    for (size_t i = 0; (r = lpo_report_rung_at(&w, i)) && shown < LINES; i++)
-        if (lpo_report_rung_counts(&w, r) && (w.ladder || r->bytes || r->saving_ns))
-            lpo_str_addf(out, "%zu. %s: %s\n", ++shown, lpo_report_rung_title(&w, r),
-                         lpo_report_rung_saving(&w, r));
-        else if (lpo_report_rung_counts(&w, r))
-            lpo_str_addf(out, "%zu. %s.\n", ++shown, lpo_report_rung_title(&w, r));
-    if (!shown)
+    while ((r = next_shown(&w, &at, LINES, shown)))
+        if (lpo_report_rung_has_time(&w, r) || r->bytes || r->saving_ns)
+            lpo_str_addf(out, "%zu. %s: %s\n", shown[true] + shown[false],
+                         lpo_report_rung_title(&w, r), lpo_report_rung_saving(&w, r));
+        else
+            lpo_str_addf(out, "%zu. %s.\n", shown[true] + shown[false],
+                         lpo_report_rung_title(&w, r));
+    if (!shown[true] && (w.ladder || !shown[false]))
         lpo_str_addf(out, "%s\n", lpo_report_ladder_rest(&w));
 }
 
@@ -304,17 +326,18 @@ static void put_rung(struct lpo_record *to, const struct lpo_ladder_words *w,
                      const struct lpo_rung *r, bool rung)
 {
     const struct lpo_trace *t = w->s->analysis->trace;
+    bool has_time = lpo_report_rung_has_time(w, r);
 
-    lpo_doc_put(
-        to, LPO_KV("id", lpo_ladder_id(r->kind)), LPO_KV("title", lpo_report_rung_title(w, r)),
-        LPO_KV("where", lpo_report_rung_where(w, r)),
-        LPO_KV("device", r->device < t->devices.len
-                             ? lpo_report_device_scope(to->arena, &t->devices.at[r->device])
-                             : ""),
-        LPO_KV("saving_ns", lpo_doc_int_if(w->ladder || r->saving_ns, r->saving_ns)),
-        LPO_KV("share", w->ladder ? (double)r->saving_ns / (double)w->ladder->wall_ns : NAN),
-        LPO_KV_IF(rung, "alone_ns", r->alone_ns), LPO_KV_IF(rung, "after_ns", r->after_ns),
-        LPO_KV("basis", lpo_ladder_basis_name(r->basis)));
+    lpo_doc_put(to, LPO_KV("id", lpo_ladder_id(r->kind)),
+                LPO_KV("title", lpo_report_rung_title(w, r)),
+                LPO_KV("where", lpo_report_rung_where(w, r)),
+                LPO_KV("device", r->device < t->devices.len
+                                     ? lpo_report_device_scope(to->arena, &t->devices.at[r->device])
+                                     : ""),
+                LPO_KV("saving_ns", lpo_doc_int_if(has_time || r->saving_ns, r->saving_ns)),
+                LPO_KV("share", has_time ? (double)r->saving_ns / (double)w->ladder->wall_ns : NAN),
+                LPO_KV_IF(rung, "alone_ns", r->alone_ns), LPO_KV_IF(rung, "after_ns", r->after_ns),
+                LPO_KV("basis", lpo_ladder_basis_name(r->basis)));
     put_evidence(to, w, r);
     lpo_doc_put(to, LPO_KV("advice", lpo_report_rung_advice(w, r)),
                 LPO_KV_IF(r->bytes, "saving_bytes", r->bytes),
@@ -383,6 +406,6 @@ void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
     for (size_t i = 0; (r = lpo_report_rung_at(&w, i)); i++)
         put_rung(lpo_doc_put_record(list, NULL), &w, r, false);
     list = lpo_doc_put_list(to, "remarks");
-    if (!lpo_report_rung_at(&w, 0) || !w.ladder)
+    if (!w.ladder || !w.ladder->rungs.len)
         lpo_doc_put(list, LPO_V(lpo_report_ladder_rest(&w)));
 }

@@ -52,8 +52,10 @@ const char *lpo_report_ladder_caution(const struct lpo_ladder_words *w,
 const char *lpo_report_ladder_verdict(const struct lpo_ladder_words *w);
 /* What is left where there is no rung, or why none can be. */
 const char *lpo_report_ladder_rest(const struct lpo_ladder_words *w);
-/* Of the ladder; where there is none, verdicts on what has no wall time. NULL past the last. */
+/* Of the ladder, then verdicts on what has no wall time. NULL past the last. */
 const struct lpo_rung *lpo_report_rung_at(const struct lpo_ladder_words *w, size_t i);
+/* Is it a rung of the ladder, with a saving of wall time? */
+bool lpo_report_rung_has_time(const struct lpo_ladder_words *w, const struct lpo_rung *r);
 /* Is a saving larger than what repeats of the same run differ by? */
 bool lpo_report_rung_counts(const struct lpo_ladder_words *w, const struct lpo_rung *r);
 /* A bar that gets shorter from today to the floor, a row for each rung; nothing where there is

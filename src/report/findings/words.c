@@ -324,7 +324,7 @@ const char *lpo_report_rung_saving(const struct lpo_ladder_words *w, const struc
 {
     LPO_STR s = { 0 };
 
-    if (!w->ladder || r->bytes)
+    if (!lpo_report_rung_has_time(w, r) || r->bytes)
         return bytes(w, (double)r->bytes);
     lpo_units_add_duration(&s, r->saving_ns);
     return lpo_arena_printf(
@@ -391,5 +391,6 @@ const char *lpo_report_ladder_caution(const struct lpo_ladder_words *w, const st
 
 bool lpo_report_rung_counts(const struct lpo_ladder_words *w, const struct lpo_rung *r)
 {
-    return !w->ladder || (double)r->saving_ns >= w->all->noise * (double)w->ladder->wall_ns;
+    return !lpo_report_rung_has_time(w, r) ||
+           (double)r->saving_ns >= w->all->noise * (double)w->ladder->wall_ns;
 }

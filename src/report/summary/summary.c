@@ -109,7 +109,7 @@ static void add_findings(struct lpo_summary_page *t, const struct lpo_ladder_wor
     for (size_t i = 0; (r = lpo_report_rung_at(w, i)) && shown < LPO_SUMMARY_ROWS; i++)
         if (lpo_report_rung_counts(w, r))
             lpo_doc_paragraph(t->doc, "%zu. %s%s. %s", ++shown, lpo_report_rung_title(w, r),
-                              w->ladder || r->bytes
+                              lpo_report_rung_has_time(w, r) || r->bytes
                                   ? lpo_arena_printf(t->doc->arena, ": %s could be saved",
                                                      lpo_report_rung_saving(w, r))
                                   : "",
