@@ -114,6 +114,23 @@ def line(name, found):
           f"{100 * found[len(found) * 9 // 10]:.1f} % |")
 
 
+def queue_share(c):
+    """The part of a request's life in which another one's prefill runs, as predicted: 1 and more is a queue."""
+    return (c["batch"] - 1) * c["ttft"] / (c["ttft"] + c["osl"] * c["built"])
+
+
+def print_first_tokens(cases):
+    """TTFT took no part in the fit: all rows, by how often requests meet. A request waits for the step that runs."""
+    print("| first token, others' prefills | rows | median error | 90 % | median of predicted / measured |\n|---|---|---|---|---|")
+    for low, high in ((0, 0.02), (0.02, 0.05), (0.05, 0.1), (0.1, 0.3), (0.3, 1e9)):
+        ratios = sorted((c["ttft"] + c["built"] / 2) / float(c["row"]["silicon_ttft_ms"]) for c in cases
+                        if low <= queue_share(c) < high and float(c["row"]["silicon_ttft_ms"] or 0) > 0)
+        if ratios:
+            found = sorted(abs(r - 1) for r in ratios)
+            print(f"| {100 * low:.0f} to {100 * high:.0f} % | {len(found)} | {100 * found[len(found) // 2]:.1f} % | "
+                  f"{100 * found[len(found) * 9 // 10]:.1f} % | {ratios[len(ratios) // 2]:.2f} |")
+
+
 def main():
     lpo, table, models = sys.argv[1:4]
     rows = list(csv.DictReader(gzip.open(table, "rt")))
@@ -128,7 +145,7 @@ def main():
         p = [(k, ar / EXCHANGE) for k, ar in parts(f)]
         cases.append({"row": r, "parts": p, "layers": f["layers"], "batch": int(r["batch_size"]),
                       "osl": int(r["osl"]), "want": float(r["silicon_tpot_ms"]),
-                      "built": f["tpot_ms"], "half": is_fitted(r)})
+                      "built": f["tpot_ms"], "ttft": f["ttft_ms"], "half": is_fitted(r)})
     print("left out:", dict(left))
     shared = fit([c for c in cases if c["half"]], [0, 18, 0.65, 1.3], [1, 2, 3])
     print("any: step 0, layer %.1f us, exchange %.2f, prefill %.2f" % tuple(shared[1:]))
@@ -143,6 +160,7 @@ def main():
         values.update(c["row"][key] for c in check)
         for v in sorted(values):
             line(v, [abs(c["built"] / c["want"] - 1) for c in check if c["row"][key] == v])
+    print_first_tokens(cases)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT = 300 * 1000
 FLOOR_US = 2.0  # a launch: no kernel is shorter
+FINE = 0.03  # smallest step of ratios
 REACH = 3  # neighbours further away on an axis say nothing
 SOURCE = ("NVIDIA AIConfigurator, https://github.com/ai-dynamo/aiconfigurator, Apache-2.0: times of "
           "single kernels in vLLM, SGLang and TensorRT-LLM, the best over frameworks and versions")
@@ -185,45 +186,73 @@ class Table:
         return low[1] + (high[1] - low[1]) * f
 
     def weigh(self):
-        """How far each axis can be trusted: the middle error where the answer is known."""
+        """How far each axis, and each plane through three neighbours, can be trusted: the middle error where the answer
+        is known. Then which of the two ways does better here."""
         pick = random.Random(1)
         some = [(f, a) for f in self.points for a in self.points[f]]
         some = pick.sample(some, min(3000, len(some)))
-        count = len(self.axes) + self.along
-        self.weight = [0.0] * count
-        for i in range(count):
-            errors = []
-            for f, a in some:
-                low, high = self.neighbours(f, a, i)
+        errors = collections.defaultdict(list)
+        for f, a in some:
+            near = [self.neighbours(f, a, i) for i in range(len(self.axes) + self.along)]
+            for i, (low, high) in enumerate(near):
                 if low and high:
-                    errors.append(abs(self.between(a[i], low, high) - self.points[f][a]))
-            if errors:
-                self.weight[i] = 1 / (sorted(errors)[len(errors) // 2] ** 2 + 1e-6)
+                    errors[i].append(abs(self.between(a[i], low, high) - self.points[f][a]))
+            for key, y in self.planes(f, a, near):
+                errors[key].append(abs(y - self.points[f][a]))
+        self.weight = {k: 1 / (sorted(e)[len(e) // 2] ** 2 + 1e-6) for k, e in errors.items()}
+        self.by_planes = False
+        alone, planes = (self.known_errors(some, way) for way in (False, True))
+        self.by_planes = planes < alone
+
+    def known_errors(self, some, by_planes):
+        self.by_planes = by_planes
+        found = [abs(y - self.points[f][a]) for f, a in some for y in [self.estimate(f, a)[0]] if y is not None]
+        return sum(sorted(found)[len(found) * part // 10] for part in (5, 9)) if found else 0
+
+    def planes(self, fixed, at, near):
+        """((i, j), ratio): what two neighbours say together, less what stands in the corner between them. It follows what
+        all shapes of a row have in common, a tile that does not fit or a kernel chosen elsewhere, and a line does not."""
+        points = self.points[fixed]
+        for i in range(len(at)):
+            for j in range(i + 1, len(at)):
+                for x, along_i in filter(None, near[i]):
+                    for z, along_j in filter(None, near[j]):
+                        corner = points.get(at[:i] + (x,) + at[i + 1:j] + (z,) + at[j + 1:])
+                        if corner is not None:
+                            yield (i, j), along_i + along_j - corner
 
     def estimate(self, fixed, at):
-        """(ratio, certain) from the neighbours along every axis: their weighted median, between two of them where it
-        falls between. A mean would follow the one axis that is wrong."""
-        found, certain = [], False
-        for i in range(len(at)):
-            low, high = self.neighbours(fixed, at, i)
-            if low and high:
-                found.append((self.between(at[i], low, high), self.weight[i]))
-                certain = True
-            elif low or high:
-                found.append(((low or high)[1], self.weight[i] * 0.1))
+        """(ratio, certain) from the neighbours: the weighted median of what planes say, with what lines along the axes
+        say where planes are few. A mean would follow the one that is wrong."""
+        near = [self.neighbours(fixed, at, i) for i in range(len(at))]
+        certain = any(low and high for low, high in near)
+        found = []
+        if self.by_planes:
+            found = [(y, self.weight.get(key, 0) / 4) for key, y in self.planes(fixed, at, near)]
+        if len(found) < 4:
+            for i, (low, high) in enumerate(near):
+                if low and high:
+                    found.append((self.between(at[i], low, high), self.weight.get(i, 0)))
+                elif low or high:
+                    found.append(((low or high)[1], self.weight.get(i, 0) * 0.1))
         if not found:
             return None, False
         if len(found) < 3:  # of two, the axis that can be trusted more
             return max(found, key=lambda f: f[1])[0], certain
+        return self.middle(found), certain
+
+    @staticmethod
+    def middle(found):
+        """The weighted median, between two where it falls between."""
         found.sort()
         half, past, before = sum(w for _, w in found) / 2, 0, None
         for y, w in found:
             middle = past + w / 2
             if middle >= half:
                 part = 0 if before is None else (half - before[0]) / (middle - before[0])
-                return y if before is None else before[1] + (y - before[1]) * part, certain
+                return y if before is None else before[1] + (y - before[1]) * part
             past, before = past + w, (middle, y)
-        return found[-1][0], certain
+        return found[-1][0]
 
     def blocks(self):
         """First word -> axes, {variant: rows of ratios, None beyond what was measured}."""
@@ -405,8 +434,10 @@ def main():
         tables.append(t)
     if not tables:
         sys.exit(f"no {o.gpu}.gemm.csv and no other table in '{o.tables}'")
-    for base in (0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.1, 0.12):
-        steps = {k: base for k in KINDS}
+    shapes = {t.kind: sum(map(len, t.points.values())) for t in tables}
+    for base in (FINE, 0.04, 0.05, 0.06, 0.07, 0.08, 0.1, 0.12):
+        # what a small table saves with larger steps is nothing
+        steps = {k: base if n * 10 > sum(shapes.values()) else FINE for k, n in shapes.items()}
         raw = encode(tables, steps)
         body = compress(raw)
         head = "\n".join(["lpo reference 1", "source: " + o.source, "gpu: " + o.gpu,

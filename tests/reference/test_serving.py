@@ -97,7 +97,7 @@ def a_run_beside_it():
 
 def wrong_questions():
     for args, says in (((MODEL, "--isl", "9"), "--hardware"),
-                       ((MODEL, "--isl", "9", "--hardware", "t4"), "no reference of 't4'"),
+                       ((MODEL, "--isl", "9", "--hardware", "t4"), "no reference for 't4'"),
                        ((MODEL, "--hardware", "h200_sxm", "--framework", "x"), "vllm"),
                        ((MODEL, "--hardware", "h200_sxm", "--tp", "4", "--ep", "3"), "divide"),
                        ((MODEL, "--sweep", "batch=4..x"), "whole number")):
