@@ -59,6 +59,14 @@ void lpo_trace_series_add(struct lpo_series *s, int64_t ns, double value)
     lpo_vec_push(&s->points, (struct lpo_series_point){ ns, value });
 }
 
+void lpo_trace_series_thin(struct lpo_series *s, size_t most)
+{
+    while (s->points.len > most)
+        thin(s);
+    s->points.at = lpo_xrealloc(s->points.at, s->points.len + 1, sizeof *s->points.at);
+    s->points.cap = s->points.len + 1;
+}
+
 static int by_time(const void *x, const void *y)
 {
     const struct lpo_series_point *a = x, *b = y;

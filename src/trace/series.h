@@ -20,3 +20,5 @@ uint32_t lpo_trace_series(struct lpo_trace *t, enum lpo_series_kind kind, const 
 /* A value that is no number is passed over. Points may come in any order: see _sort. */
 void lpo_trace_series_add(struct lpo_series *s, int64_t ns, double value);
 void lpo_trace_series_sort(struct lpo_series *s);
+/* No more points than that, four or more, and no room for others. */
+void lpo_trace_series_thin(struct lpo_series *s, size_t most);

@@ -10,7 +10,7 @@
 #include "util/order.h"
 
 /* A queue deeper than that counts as that deep: CUDA's holds a thousand or so. */
-enum { DEEPEST = 1 << 16 };
+enum { DEEPEST = 1 << 16, ALL_POINTS = 1 << 17, LEAST_POINTS = 256 };
 
 /* A launch and the start of its work on one stream. */
 struct wait {
@@ -185,6 +185,14 @@ static void sum_streams(struct work *w, struct lpo_queue_device *out)
     free(at);
 }
 
+/* A thousand ranks together take no more points than some GPUs. */
+static size_t points_of_device(const struct lpo_trace *t)
+{
+    size_t points = ALL_POINTS / (t->devices.len + 1);
+
+    return points > LEAST_POINTS ? points : LEAST_POINTS;
+}
+
 static void add_device(struct work *w, struct lpo_queue *q, struct lpo_queue_device *d)
 {
     size_t count = w->waits.len;
@@ -198,6 +206,8 @@ static void add_device(struct work *w, struct lpo_queue *q, struct lpo_queue_dev
     w->starts = lpo_xrealloc(w->starts, count, sizeof *w->starts);
     summarize(w, w->waits.at, count, &d->all, &d->depth);
     sum_streams(w, d);
+    lpo_trace_series_thin(&d->depth, points_of_device(w->t));
+    lpo_trace_series_thin(&d->delay, points_of_device(w->t));
     lpo_vec_push(&q->devices, *d);
     lpo_map_pair_free(&w->streams);
     lpo_map_pair_free(&w->graphs);

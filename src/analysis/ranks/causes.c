@@ -757,36 +757,61 @@ static void try_all(struct work *w)
     free(rates);
 }
 
+static int by_op(const void *x, const void *y)
+{
+    const struct lpo_rank_wait *a = x, *b = y;
+
+    return a->op < b->op ? -1 : a->op > b->op;
+}
+
+static void keep_waits(const struct ranks_lives *l, uint32_t observer, struct lpo_ranks_causes *out)
+{
+    for (uint32_t i = 0; i < l->all.len; i++)
+        for (uint32_t k = 0; k < l->all.at[i].stops.len; k++) {
+            const struct ranks_stop *s = &l->all.at[i].stops.at[k];
+
+            if (s->wait_ns > 0 || i == observer)
+                lpo_vec_push(&out->waits, (struct lpo_rank_wait){
+                                              s->wait_ns, s->op, i == observer ? k : LPO_NONE });
+        }
+    if (out->waits.len)
+        qsort(out->waits.at, out->waits.len, sizeof *out->waits.at, by_op);
+}
+
+static void find_causes(struct work *w, struct ranks_lives *l)
+{
+    struct ranks_change none = { .life = LPO_NONE, .only_stop = LPO_NONE };
+    int64_t span = l->end_ns - l->start_ns;
+
+    compare_all(l);
+    if (any_alone(l))
+        compare_kernels(w, l);
+    find_observer(w);
+    w->usual = times_of(w, w->usual.life);
+    w->wall_ns = lpo_ranks_lives_run(l, &none, &w->usual);
+    w->least_ns = (span - l->gaps_ns) / ONE_PERCENT;
+    /* where it does not give the measured time, nothing that is changed in it means a thing */
+    if (w->wall_ns > 0 && llabs(w->wall_ns - span) <= w->least_ns) {
+        w->out->observer = w->r->rows.at[l->all.at[w->usual.life].row].rank;
+        try_all(w);
+        keep_waits(l, w->usual.life, w->out);
+    }
+    free_times(&w->usual);
+}
+
 struct lpo_ranks_causes *lpo_ranks_causes_create(const struct lpo_region_tree *tree,
                                                  const struct lpo_program_steps *steps,
                                                  const struct lpo_ranks *r)
 {
     struct lpo_ranks_causes *out = lpo_xcalloc(1, sizeof *out);
-    struct ranks_lives *l = lpo_xcalloc(1, sizeof *l);
-    struct ranks_change none = { .life = LPO_NONE, .only_stop = LPO_NONE };
-    struct work w = { tree->trace, tree, r, l, out, 0, 0, { 0 } };
-    int64_t span;
+    struct ranks_lives l;
+    struct work w = { tree->trace, tree, r, &l, out, 0, 0, { 0 } };
 
     out->observer = -1;
-    out->lives = l;
-    lpo_ranks_lives_find(tree, steps, r, l);
-    if (l->all.len > 1) {
-        compare_all(l);
-        if (any_alone(l))
-            compare_kernels(&w, l);
-        find_observer(&w);
-        w.usual = times_of(&w, w.usual.life);
-        w.wall_ns = lpo_ranks_lives_run(l, &none, &w.usual);
-        span = l->end_ns - l->start_ns;
-        w.least_ns = (span - l->gaps_ns) / ONE_PERCENT;
-        /* where it does not give the measured time, nothing that is changed in it means a thing */
-        if (w.wall_ns > 0 && llabs(w.wall_ns - span) <= w.least_ns) {
-            out->observer_life = w.usual.life;
-            out->observer = r->rows.at[l->all.at[w.usual.life].row].rank;
-            try_all(&w);
-        }
-        free_times(&w.usual);
-    }
+    lpo_ranks_lives_find(tree, steps, r, &l);
+    if (l.all.len > 1)
+        find_causes(&w, &l);
+    lpo_ranks_lives_free(&l);
     return out;
 }
 
@@ -799,37 +824,30 @@ void lpo_ranks_causes_destroy(struct lpo_ranks_causes *c)
         free(c->rows.at[i].less_ns);
     }
     lpo_vec_free(&c->rows);
-    lpo_ranks_lives_free(c->lives);
-    free(c->lives);
+    lpo_vec_free(&c->waits);
     free(c);
 }
 
-static const struct ranks_stop *stop_of(const struct lpo_ranks_causes *c, uint32_t op, uint32_t *at,
-                                        uint32_t *life)
+static const struct lpo_rank_wait *find_wait(const struct lpo_ranks_causes *c, uint32_t op)
 {
-    const uint32_t *l = lpo_map_u64_find(c->lives->life_of, op);
+    const struct lpo_rank_wait key = { .op = op };
 
-    if (!l)
-        return NULL;
-    *life = *l;
-    *at = *lpo_map_u64_find(c->lives->stop_of, op);
-    return &c->lives->all.at[*life].stops.at[*at];
+    return c && c->waits.len
+               ? bsearch(&key, c->waits.at, c->waits.len, sizeof *c->waits.at, by_op)
+               : NULL;
 }
 
 int64_t lpo_ranks_causes_less(const struct lpo_ranks_causes *c, const struct lpo_rank_cause *cause,
                               uint32_t op)
 {
-    uint32_t at, life;
+    const struct lpo_rank_wait *wait = find_wait(c, op);
 
-    if (!stop_of(c, op, &at, &life) || life != c->observer_life)
-        return 0;
-    return cause->less_ns[at];
+    return wait && wait->observed != LPO_NONE ? cause->less_ns[wait->observed] : 0;
 }
 
 int64_t lpo_ranks_causes_waiting(const struct lpo_ranks_causes *c, uint32_t op)
 {
-    uint32_t at, life;
-    const struct ranks_stop *s = c && c->observer >= 0 ? stop_of(c, op, &at, &life) : NULL;
+    const struct lpo_rank_wait *wait = find_wait(c, op);
 
-    return s && s->wait_ns > 0 ? s->wait_ns : 0;
+    return wait && wait->ns > 0 ? wait->ns : 0;
 }

@@ -47,11 +47,17 @@ struct lpo_rank_cause {
     int64_t *less_ns;       /* per collective of the observer: what it would be shorter */
 };
 
+/* A collective on one rank. */
+struct lpo_rank_wait {
+    int64_t ns;        /* until the last rank came */
+    uint32_t op;       /* row of gpu_ops */
+    uint32_t observed; /* of the observer: place in `less_ns`; else LPO_NONE */
+};
+
 struct lpo_ranks_causes {
     LPO_VEC(struct lpo_rank_cause) rows; /* most saving first */
     int32_t observer;                    /* rank; -1: there is no job to run again */
-    uint32_t observer_life;
-    struct ranks_lives *lives;
+    LPO_VEC(struct lpo_rank_wait) waits; /* by op; those of the observer, and who waited */
 };
 
 /* NULL: the ranks cannot be put together. */

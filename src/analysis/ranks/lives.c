@@ -14,14 +14,17 @@
 
 enum { LEAST_WAIT_NS = 4000, BEHIND_NS = 5000, LINES = 64 };
 
+/* A GPU operation that is a collective of a family. */
+struct matched {
+    uint32_t op, instance, family;
+};
+
 struct build {
     const struct lpo_trace *t;
     const struct lpo_region_tree *tree;
     const struct lpo_ranks *r;
     struct ranks_lives *out;
-    struct lpo_map_u64 *event_of; /* op to its place in `events` */
-    LPO_VEC(struct ranks_event) events;
-    LPO_VEC(uint32_t) family_of;
+    LPO_VEC(struct matched) matched; /* by op */
 };
 
 static void add_interval(struct lpo_wall_computing *c, int64_t start_ns, int64_t end_ns)
@@ -113,15 +116,31 @@ static uint16_t line_of(uint32_t *streams, struct ranks_life *life, uint32_t str
     return i < LINES ? i : LINES - 1;
 }
 
+static int by_op(const void *x, const void *y)
+{
+    const struct matched *a = x, *b = y;
+
+    return a->op < b->op ? -1 : a->op > b->op;
+}
+
+static const struct matched *find_matched(const struct build *b, uint32_t op)
+{
+    const struct matched key = { .op = op };
+
+    return b->matched.len
+               ? bsearch(&key, b->matched.at, b->matched.len, sizeof *b->matched.at, by_op)
+               : NULL;
+}
+
 static void add_stop(struct build *b, struct ranks_life *life, uint32_t row, uint32_t *streams)
 {
     const struct lpo_gpu_op *op = &b->t->gpu_ops.at[row];
-    const uint32_t *at = lpo_map_u64_find(b->event_of, row);
+    const struct matched *at = find_matched(b, row);
     struct ranks_stop s = { .start_ns = op->start_ns,
                             .end_ns = op->end_ns,
                             .op = row,
-                            .meeting = at ? b->events.at[*at].instance : LPO_NONE,
-                            .family = at ? b->family_of.at[*at] : LPO_NONE };
+                            .meeting = at ? at->instance : LPO_NONE,
+                            .family = at ? at->family : LPO_NONE };
 
     s.line = line_of(streams, life, op->stream);
     lpo_vec_push(&life->stops, s);
@@ -439,36 +458,27 @@ void lpo_ranks_lives_find(const struct lpo_region_tree *tree, const struct lpo_p
                                  .families = &r->kept->families,
                                  .start_ns = INT64_MAX,
                                  .end_ns = INT64_MIN };
-    b.event_of = lpo_map_u64_create(0);
     for (size_t i = 0; i < out->families->len; i++)
         for (size_t k = 0; k < out->families->at[i].series.len; k++) {
             const ranks_events *v = &out->families->at[i].series.at[k].events;
 
-            for (size_t n = 0; n < v->len; n++) {
-                *lpo_map_u64_put(b.event_of, v->at[n].op, NULL) = (uint32_t)b.events.len;
-                lpo_vec_push(&b.events, v->at[n]);
-                lpo_vec_push(&b.family_of, (uint32_t)i);
-            }
+            for (size_t n = 0; n < v->len; n++)
+                lpo_vec_push(&b.matched, (struct matched){ v->at[n].op, v->at[n].instance,
+                                                           (uint32_t)i });
         }
+    if (b.matched.len)
+        qsort(b.matched.at, b.matched.len, sizeof *b.matched.at, by_op);
     find_all(&b, steps);
+    lpo_vec_free(&b.matched);
     meet(out);
     find_same(&b);
-    out->life_of = lpo_map_u64_create(0);
-    out->stop_of = lpo_map_u64_create(0);
     for (size_t i = 0; i < out->all.len; i++) {
         const struct ranks_life *life = &out->all.at[i];
 
         out->start_ns = life->start_ns < out->start_ns ? life->start_ns : out->start_ns;
         out->end_ns = life->end_ns > out->end_ns ? life->end_ns : out->end_ns;
-        for (size_t k = 0; k < life->stops.len; k++) {
-            *lpo_map_u64_put(out->life_of, life->stops.at[k].op, NULL) = (uint32_t)i;
-            *lpo_map_u64_put(out->stop_of, life->stops.at[k].op, NULL) = (uint32_t)k;
-        }
     }
     out->gaps_ns = find_gaps(out);
-    lpo_map_u64_destroy(b.event_of);
-    lpo_vec_free(&b.events);
-    lpo_vec_free(&b.family_of);
 }
 
 void lpo_ranks_lives_free(struct ranks_lives *l)
@@ -478,7 +488,5 @@ void lpo_ranks_lives_free(struct ranks_lives *l)
         lpo_vec_free(&l->all.at[i].joins);
     }
     lpo_vec_free(&l->all);
-    lpo_map_u64_destroy(l->life_of);
-    lpo_map_u64_destroy(l->stop_of);
     free(l->members);
 }

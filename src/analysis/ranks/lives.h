@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include "analysis/ranks/private.h"
-#include "util/map.h"
 #include "util/vec.h"
 
 enum ranks_part { RANKS_COMPUTE, RANKS_COPY, RANKS_IDLE, RANKS_PARTS };
@@ -57,8 +56,7 @@ struct ranks_life {
 };
 
 struct ranks_lives {
-    LPO_VEC(struct ranks_life) all;        /* by rank */
-    struct lpo_map_u64 *life_of, *stop_of; /* by row of gpu_ops */
+    LPO_VEC(struct ranks_life) all; /* by rank */
     uint32_t meetings;
     uint32_t *members; /* of each meeting: how many lives */
     const ranks_families *families;
