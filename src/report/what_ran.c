@@ -216,6 +216,19 @@ static int by_number(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+/* ", without 3, 13": of the numbers below `all`, which the others are. */
+static void add_absent(struct lpo_str *text, const int32_t *ranks, size_t n, uint32_t all)
+{
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < all && all - n <= MOST_LISTED && n < all; i++) {
+        while (at < n && ranks[at] < (int32_t)i)
+            at++;
+        if (at == n || ranks[at] != (int32_t)i)
+            lpo_str_addf(text, "%s %u", strstr(text->at, "without") ? "," : ", without", i);
+    }
+}
+
 const char *lpo_report_traced_ranks(const struct lpo_rundir *d)
 {
     const struct lpo_trace *t = main_trace(d);
@@ -239,8 +252,10 @@ const char *lpo_report_traced_ranks(const struct lpo_rundir *d)
         lpo_str_addf(&text, "%s%d", i ? ", " : "", ranks[i]);
     if (different > MOST_LISTED)
         lpo_str_addf(&text, "%zu", different);
-    if (t->ranks)
+    if (t->ranks) {
         lpo_str_addf(&text, " of %u", t->ranks);
+        add_absent(&text, ranks, different, t->ranks);
+    }
     return lpo_arena_strdup(d->arena, text.at);
 }
 

@@ -20,6 +20,7 @@
 #include "trace/digest/digest.h"
 #include "trace/merge.h"
 #include "trace/reader.h"
+#include "trace/times.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -43,14 +44,19 @@ struct given_file {
     struct lpo_digest_origin origin; /* of a digest */
     int32_t named_rank;              /* that its name says; -1: none */
     bool shared_rank;                /* no other file says another rank, or one says the same */
-    uint32_t first_op, ops;          /* once read: its rows of gpu_ops */
+    uint32_t first_op, ops;          /* once read: its rows of gpu_ops, … */
+    int64_t start_ns, end_ns;        /* … and from its first moment to its last */
 };
+
+enum { MOST_CUT = 16 }; /* files by name */
 
 struct given {
     struct lpo_rundir *d;
     LPO_VEC(struct given_file) files;
     LPO_VEC(struct lpo_spool *) copies;
     const char *const *only; /* of folders, NULL-terminated; NULL: all files */
+    struct lpo_str cut;      /* files of the source that is read which are cut, as a list */
+    size_t ncut;
 };
 
 static void forget(struct given *g)
@@ -328,18 +334,123 @@ static void read_further_pages(struct given *g, struct lpo_source *s, const stru
     }
 }
 
+static bool is_of(const struct given_file *f, const char *format)
+{
+    return lpo_streq(f->origin.format ? f->origin.format : f->reader->name, format);
+}
+
+/* What a trace was before a file was read into it. */
+struct before {
+    struct lpo_trace_mark mark;
+    size_t processes, damage_note;
+};
+
+/* "rank 2 (rank2.json)" where the file is cut. */
+static void list_cut(struct given *g, struct lpo_trace *t, const struct given_file *f,
+                     const struct before *b)
+{
+    int32_t rank =
+        t->processes.len > b->processes ? t->processes.at[b->processes].rank : f->named_rank;
+
+    if (t->damage_note && g->ncut++ < MOST_CUT) {
+        lpo_str_add(&g->cut, g->cut.len ? ", " : "");
+        if (rank >= 0)
+            lpo_str_addf(&g->cut, "rank %d (%s)", rank, lpo_path_base(f->name));
+        else
+            lpo_str_add(&g->cut, lpo_path_base(f->name));
+    }
+    t->damage_note = b->damage_note ? b->damage_note : t->damage_note;
+}
+
+#define WIDEN(f, array, from)                                                                      \
+    for (size_t i_ = (from); i_ < (array).len; i_++) {                                             \
+        int64_t start_ = (array).at[i_].start_ns, end_ = (array).at[i_].end_ns;                    \
+                                                                                                   \
+        (f)->start_ns = start_ < (f)->start_ns ? start_ : (f)->start_ns;                           \
+        (f)->end_ns = end_ > (f)->end_ns ? end_ : (f)->end_ns;                                     \
+    }
+
+static void find_span(const struct lpo_trace *t, const struct lpo_trace_mark *from,
+                      struct given_file *f)
+{
+    f->start_ns = INT64_MAX;
+    f->end_ns = INT64_MIN;
+    WIDEN(f, t->gpu_ops, from->gpu_ops)
+    WIDEN(f, t->launches, from->launches)
+    WIDEN(f, t->ranges, from->ranges)
+    WIDEN(f, t->calls, from->calls)
+}
+
+static int by_process(const void *x, const void *y)
+{
+    const struct lpo_window *a = x, *b = y;
+
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Several files of one process are windows of it (schedule(repeat=2)), if they follow each other:
+ * what lies between them was not recorded. */
+static void add_windows(const struct given *g, const struct lpo_source *s)
+{
+    struct lpo_trace *t = s->trace;
+    bool several = false, apart = !t->windows.len && !t->window_ranges.len;
+    LPO_VEC(struct lpo_window) all = { 0 };
+
+    for (size_t i = 0; i < g->files.len && apart; i++) {
+        const struct given_file *f = &g->files.at[i];
+
+        apart = f->kind != s->kind || !f->ops || is_of(f, "kineto");
+        if (f->kind == s->kind && f->ops)
+            lpo_vec_push(&all, (struct lpo_window){ f->start_ns, f->end_ns,
+                                                    t->gpu_ops.at[f->first_op].process, 0 });
+    }
+    if (all.len)
+        qsort(all.at, all.len, sizeof *all.at, by_process);
+    for (size_t i = 1; i < all.len; i++)
+        if (all.at[i].process == all.at[i - 1].process) {
+            several = true;
+            apart &= all.at[i].start_ns > all.at[i - 1].end_ns;
+        }
+    for (size_t i = 0; i < all.len && several && apart; i++) {
+        if (!i || all.at[i].process != all.at[i - 1].process)
+            lpo_vec_push(&t->window_ranges, (struct lpo_window_range){ .name = LPO_NONE,
+                                                                       .process = all.at[i].process,
+                                                                       .first = i });
+        t->window_ranges.at[t->window_ranges.len - 1].count++;
+        lpo_vec_push(&t->windows, all.at[i]);
+    }
+    lpo_vec_free(&all);
+}
+
+static void note_cut(struct given *g, struct lpo_source *s)
+{
+    if (g->ncut > MOST_CUT)
+        lpo_str_addf(&g->cut, " and %zu more", g->ncut - MOST_CUT);
+    if (g->ncut && s->nfiles > 1)
+        lpo_trace_note(s->trace, 0, "cut or damaged: %s", g->cut.at);
+    lpo_str_free(&g->cut);
+    g->ncut = 0;
+}
+
 /* `many` reads it already, or it is NULL. */
 static int read_one(struct given *g, struct lpo_source *s, struct given_file *f,
                     struct lpo_rundir_many *many, struct lpo_err *err)
 {
     const char *program = lpo_rundir_program(g->d, f->kind);
     struct lpo_err why = { 0 };
+    const struct before before = { lpo_trace_mark(s->trace), s->trace->processes.len,
+                                   s->trace->damage_note };
 
     g->d->files_read++;
     f->first_op = (uint32_t)s->trace->gpu_ops.len;
+    s->trace->damage_note = 0;
     s->trace->file_rank = (uint32_t)(f->named_rank + 1);
     if ((many ? lpo_rundir_many_append(many, s->trace, &why)
               : lpo_rundir_read_trace(f->path, program, s->trace, &why)) == 0) {
+        list_cut(g, s->trace, f, &before);
+        find_span(s->trace, &before.mark, f);
         f->ops = (uint32_t)s->trace->gpu_ops.len - f->first_op;
         s->files[s->nfiles++] = f->name;
         read_further_pages(g, s, f);
@@ -440,7 +551,7 @@ static struct lpo_rundir_many *read_at_once(const struct given *g, const struct 
         all &= f->kind != s->kind || !f->first; /* those are for all traces */
         if (!is_read(g, s, f, 1))
             continue;
-        all &= lpo_streq(f->reader->name, "kineto") || f->origin.format;
+        all &= is_of(f, "kineto") || f->origin.format;
         files[n++] = (struct lpo_rundir_many_file){ f->path, "", (uint32_t)(f->named_rank + 1) };
     }
     many = all ? lpo_rundir_many_start(files, n, s->trace->skip) : NULL;
@@ -476,6 +587,8 @@ static int read_source(struct given *g, struct lpo_source *s, struct lpo_err *er
                 return err->code;
         }
     s->what = named && s->kind->whats ? s->kind->whats[what_of(named)] : s->what;
+    note_cut(g, s);
+    add_windows(g, s);
     if (!s->nfiles) {
         lpo_trace_destroy(s->trace);
         s->trace = NULL;

@@ -27,6 +27,24 @@ class RankCauses(unittest.TestCase):
             with self.subTest(f"{kind}, set {seed}"), tempfile.TemporaryDirectory(prefix="rank-cause-") as out:
                 self.assertEqual(rank_causes.check(LPO, out, rank_causes.make(out, kind, seed)), [])
 
+    def test_files_of_one_rank_are_windows(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="rank-cause-") as out:
+            rank_causes.make(out, "windows", 0)
+            document = rank_causes.report(LPO, out)
+        for w in document["wall"]:
+            self.assertLess(w["idle_ns"], 20_000_000, w["scope"])
+        self.assertIn("windows", [s["id"] for s in document["sections"]])
+
+    def test_absent_and_cut_ranks_are_named(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="rank-cause-") as out:
+            want = rank_causes.make(out, "absent", 0)
+            cut = next(r for r in range(want["ranks"]) if r not in want["absent"] and r > 0)
+            path = os.path.join(out, f"rank{cut}.json")
+            os.truncate(path, os.path.getsize(path) // 2)
+            document = rank_causes.report(LPO, out)
+        text = json.dumps(document["sections"])
+        self.assertIn(f"of {want['ranks']}, without {', '.join(str(r) for r in sorted(want['absent']))}\"", text)
+        self.assertIn(f"cut or damaged: rank {cut} (rank{cut}.json)\"", text)
 
     def test_timelines_have_one_clock(self) -> None:
         with tempfile.TemporaryDirectory(prefix="rank-cause-") as out:

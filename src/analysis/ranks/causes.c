@@ -771,8 +771,8 @@ static void keep_waits(const struct ranks_lives *l, uint32_t observer, struct lp
             const struct ranks_stop *s = &l->all.at[i].stops.at[k];
 
             if (s->wait_ns > 0 || i == observer)
-                lpo_vec_push(&out->waits, (struct lpo_rank_wait){
-                                              s->wait_ns, s->op, i == observer ? k : LPO_NONE });
+                lpo_vec_push(&out->waits, (struct lpo_rank_wait){ s->wait_ns, s->op,
+                                                                  i == observer ? k : LPO_NONE });
         }
     if (out->waits.len)
         qsort(out->waits.at, out->waits.len, sizeof *out->waits.at, by_op);
@@ -832,9 +832,8 @@ static const struct lpo_rank_wait *find_wait(const struct lpo_ranks_causes *c, u
 {
     const struct lpo_rank_wait key = { .op = op };
 
-    return c && c->waits.len
-               ? bsearch(&key, c->waits.at, c->waits.len, sizeof *c->waits.at, by_op)
-               : NULL;
+    return c && c->waits.len ? bsearch(&key, c->waits.at, c->waits.len, sizeof *c->waits.at, by_op)
+                             : NULL;
 }
 
 int64_t lpo_ranks_causes_less(const struct lpo_ranks_causes *c, const struct lpo_rank_cause *cause,

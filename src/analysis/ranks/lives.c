@@ -463,8 +463,8 @@ void lpo_ranks_lives_find(const struct lpo_region_tree *tree, const struct lpo_p
             const ranks_events *v = &out->families->at[i].series.at[k].events;
 
             for (size_t n = 0; n < v->len; n++)
-                lpo_vec_push(&b.matched, (struct matched){ v->at[n].op, v->at[n].instance,
-                                                           (uint32_t)i });
+                lpo_vec_push(&b.matched,
+                             (struct matched){ v->at[n].op, v->at[n].instance, (uint32_t)i });
         }
     if (b.matched.len)
         qsort(b.matched.at, b.matched.len, sizeof *b.matched.at, by_op);

@@ -58,7 +58,11 @@ size_t lpo_wall_window(const struct lpo_trace *t, const struct lpo_gpu_op *op)
     int64_t ns = op->launch == LPO_NONE ? op->start_ns : t->launches.at[op->launch].start_ns;
     size_t low, high;
 
-    for (size_t i = 0; i < t->window_ranges.len; i++) {
+    /* of a job each process has one, in their order */
+    bool in_order = op->process < t->window_ranges.len &&
+                    t->window_ranges.at[op->process].process == op->process;
+
+    for (size_t i = in_order ? op->process : 0; i < t->window_ranges.len; i++) {
         const struct lpo_window_range *r = &t->window_ranges.at[i];
 
         if (r->process != op->process)
