@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/thread.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -19,10 +20,20 @@ int lpo_thread_start(pthread_t *out, void *(*run)(void *arg), void *arg)
 
 enum { MOST_WORKERS = 64 };
 
+/* Those that this process may use: a task of a scheduler has few of a machine's. */
+static size_t count_cores(void)
+{
+    cpu_set_t mine;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (sched_getaffinity(0, sizeof mine, &mine) == 0)
+        return (size_t)CPU_COUNT(&mine);
+    return online > 0 ? (size_t)online : 1;
+}
+
 size_t lpo_thread_workers(size_t count)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t workers = cores > MOST_WORKERS ? MOST_WORKERS : cores > 0 ? (size_t)cores : 1;
+    size_t cores = count_cores(), workers = cores < MOST_WORKERS ? cores : MOST_WORKERS;
 
     return count < workers ? count : workers;
 }
