@@ -319,7 +319,8 @@ static void sum_launches(struct sweep *s)
 {
     const struct lpo_trace *t = s->t;
 
-    s->launched = lpo_xcalloc(t->launches.len, sizeof *s->launched);
+    if (t->ops.len)
+        s->launched = lpo_xcalloc(t->launches.len, sizeof *s->launched);
     s->owner = lpo_xmalloc(t->launches.len * sizeof *s->owner);
     for (size_t i = 0; i < t->launches.len; i++)
         s->owner[i] = LPO_NONE;
@@ -328,7 +329,10 @@ static void sum_launches(struct sweep *s)
         struct lpo_operator_sum one = { 1, lpo_trace_gpu_op_ns(w) };
 
         add(&s->out->all, &one);
-        add(w->launch == LPO_NONE ? &s->out->no_launch : &s->launched[w->launch], &one);
+        if (w->launch == LPO_NONE)
+            add(&s->out->no_launch, &one);
+        else if (s->launched)
+            add(&s->launched[w->launch], &one);
     }
 }
 

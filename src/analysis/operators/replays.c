@@ -64,6 +64,21 @@ static bool op_before(const void *trace, uint32_t a, uint32_t b)
     return x->launch != y->launch ? x->launch < y->launch : x->start_ns < y->start_ns;
 }
 
+/* A kernel of a graph that was timed by itself. */
+static bool is_replayed(const struct lpo_gpu_op *op)
+{
+    return op->launch != LPO_NONE && op->kind == LPO_KERNEL && op->flags & LPO_GPU_OP_GRAPH &&
+           !(op->flags & (LPO_GPU_OP_WHOLE | LPO_GPU_OP_SHARE));
+}
+
+static bool has_replayed(const struct lpo_trace *t)
+{
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (is_replayed(&t->gpu_ops.at[i]))
+            return true;
+    return false;
+}
+
 /* Kernels of graphs by launch; of launches outside, one operation each: `op_of`. */
 static void find_kernels(struct work *w, uint32_t *op_of, struct lpo_operator_replays *out)
 {
@@ -77,7 +92,7 @@ static void find_kernels(struct work *w, uint32_t *op_of, struct lpo_operator_re
             continue;
         if (!(op->flags & LPO_GPU_OP_GRAPH)) {
             op_of[op->launch] = i;
-        } else if (!(op->flags & (LPO_GPU_OP_WHOLE | LPO_GPU_OP_SHARE))) {
+        } else if (is_replayed(op)) {
             lpo_vec_push(&rows, i);
             out->kernels++;
             out->ns += lpo_trace_gpu_op_ns(op);
@@ -314,13 +329,15 @@ struct lpo_replayed_launches lpo_operators_replays_find(const struct lpo_trace *
                                                         struct lpo_operator_replays *out)
 {
     struct work w = { .t = t };
-    struct lpo_replayed_launches to = {
-        .launched = lpo_xcalloc(t->launches.len + 1, sizeof *to.launched),
-        .captured = lpo_xcalloc(t->captured_launches.len + 1, sizeof *to.captured),
-    };
-    uint32_t *op_of = lpo_xrealloc(NULL, t->launches.len + 1, sizeof *op_of);
+    struct lpo_replayed_launches to = { 0 };
+    uint32_t *op_of;
 
     *out = (struct lpo_operator_replays){ 0 };
+    if (!has_replayed(t)) /* most traces, and all of this takes 28 bytes a launch */
+        return to;
+    to.launched = lpo_xcalloc(t->launches.len + 1, sizeof *to.launched);
+    to.captured = lpo_xcalloc(t->captured_launches.len + 1, sizeof *to.captured);
+    op_of = lpo_xrealloc(NULL, t->launches.len + 1, sizeof *op_of);
     w.launched = unknown_places(t->launches.len);
     w.captured = unknown_places(t->captured_launches.len);
     for (size_t i = 0; i < t->launches.len; i++)
