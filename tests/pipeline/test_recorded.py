@@ -429,10 +429,10 @@ class Ncu(Recorded):
         self.assertEqual(self.includes(), ["regex:^a$/", "regex:^b$/"])
         self.assertIn("passes over the other", " ".join(self.stage("ncu")["notes"]))
 
-    def focus(self, *words: str) -> str | None:
+    def focus(self, *words: str, trace: str = "toy.lpot") -> str | None:
         """--kernel-name of the capture, when only the two hottest kernels are asked for. The program stands in for one
         with a GPU: it leaves a trace where the collector would."""
-        trace = os.path.join(HERE, "..", "data", "native", "toy.lpot")
+        trace = os.path.join(HERE, "..", "data", "native", trace)
         done = self.replay(*ANY, "pipeline.ncu.top_kernels=true", "run.top_n_kernels=3", *words, "--", "sh", "-c",
                         f'[ -z "$LPO_COLLECT_DIR" ] || cp "{trace}" "$LPO_COLLECT_DIR"')
         capture = next(c for c in self.calls() if "--export" in c)
@@ -444,6 +444,16 @@ class Ncu(Recorded):
         # regions.json, the choice of kernels, the reports and the closing table share one trace; the other is the second try's
         with open(self.path("lpo.log"), encoding="utf-8") as f:
             self.assertIn(" trace files read: 2, traces attributed: 2\n", f.read())
+
+    def test_many_launches_are_said_before_they_are_measured(self) -> None:
+        for trace, words, said in (("toy.lpot", [], False), ("llama8.lpot", [], True),
+                                   ("llama8.lpot", ["pipeline.ncu.sampling.mode=representative"], False),
+                                   ("llama8.lpot", ["pipeline.ncu.ncu_cli.launch_count=5"], False)):
+            with self.subTest(trace, words=words):
+                self.focus("pipeline.native.enable=true", *words, trace=trace)
+                self.assertEqual("sampling.mode=representative" in " ".join(self.stage("ncu")["notes"]), said)
+                shutil.rmtree(self.path())
+                os.remove(os.path.join(self.cwd, "calls"))
 
     def test_focus_on_what_nsys_saw(self) -> None:
         names = self.focus("pipeline.nsys.enable=true", f"pipeline.nsys.program={NSYS}")
@@ -490,7 +500,7 @@ class Ncu(Recorded):
     def test_load_and_warmup_are_not_captured_beside_other_regions(self) -> None:
         done = self.replay(*NCU_ON, "run.warmup=1", "pipeline.ncu.regions.enable=true")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(self.includes(), ["prefill/", "decode/"])
+        self.assertEqual(sorted(self.includes()), ["decode/", "prefill/"])
 
     def test_no_focus_where_nothing_was_seen(self) -> None:
         self.assertIsNone(self.focus())

@@ -117,6 +117,7 @@ struct seen {
     const struct lpo_analysis *in; /* NULL: none was */
     const char *where;             /* for people */
     lpo_top_rows rows;
+    uint64_t chosen; /* launches of those that are measured */
 };
 
 static int most_first(const void *x, const void *y)
@@ -176,16 +177,19 @@ static void say_collectives_left_out(struct lpo_stage_ctx *ctx)
                           "wait for the other ranks for ever");
 }
 
-static const char *top_of(struct lpo_stage_ctx *ctx, struct any_of any, const struct seen *seen,
-                          size_t n, bool ranks)
+static const char *top_of(struct lpo_stage_ctx *ctx, struct any_of any, struct seen *seen, size_t n,
+                          bool ranks)
 {
     bool left_out = false;
 
-    for (size_t i = 0; i < seen->rows.len && seen->rows.at[i].sum.ns > 0 && n > 0; i++)
-        if (ranks && is_collective(seen->in, seen->rows.at[i].name))
+    for (size_t i = 0; i < seen->rows.len && seen->rows.at[i].sum.ns > 0 && n > 0; i++) {
+        if (ranks && is_collective(seen->in, seen->rows.at[i].name)) {
             left_out = true;
-        else
-            n -= add_name(&any, seen->in, seen->rows.at[i].name);
+            continue;
+        }
+        n -= add_name(&any, seen->in, seen->rows.at[i].name);
+        seen->chosen += seen->rows.at[i].sum.launches;
+    }
     if (left_out)
         say_collectives_left_out(ctx);
     return end_of(&any);
@@ -370,6 +374,21 @@ static void leave_out_collectives(struct lpo_stage_ctx *ctx, struct lpo_ncu_sele
                           "pipeline.ncu.ncu_cli.kernel_name");
 }
 
+/* ncu runs each launch once for every few counters, which takes about half a second. */
+static void warn_of_many(struct lpo_stage_ctx *ctx, const struct lpo_ncu_selection *s,
+                         const struct seen *seen)
+{
+    enum { MANY = 200 };
+
+    if (seen->chosen <= MANY || s->per_config || s->launch_count)
+        return;
+    lpo_run_manifest_note(ctx->manifest, ctx->record,
+                          "these kernels have %llu launches, and ncu replays each of them: "
+                          "pipeline.ncu.sampling.mode=representative measures one launch of each "
+                          "configuration, which takes minutes instead of hours",
+                          (unsigned long long)seen->chosen);
+}
+
 /* --- which of them -------------------------------------------------------------------------- */
 
 void lpo_pipeline_ncu_select_seen(struct lpo_stage_ctx *ctx, struct lpo_ncu_selection *select,
@@ -399,6 +418,7 @@ void lpo_pipeline_ncu_select_seen(struct lpo_stage_ctx *ctx, struct lpo_ncu_sele
                               "all kernels are measured: %s knows no %s names of those that took "
                               "most time",
                               seen.where, select->kernel_name_base);
+    warn_of_many(ctx, select, &seen);
     lpo_vec_free(&seen.rows);
     if (!select->kernel_name && ranks)
         leave_out_collectives(ctx, select);
