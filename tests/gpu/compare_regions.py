@@ -314,7 +314,7 @@ def check_operators(run: Run, report: Report) -> dict[str, Any]:
     head = next(([cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines()
                  if line.startswith("|") and "GPU total" in line), [])
     shown = [dict(zip(head, row)) for row in rows if len(row) == len(head)]
-    shown = [row for row in shown if row.get("GPU operations", "0") not in ("0", "n/a", "")]
+    shown = [row for row in shown if row.get("GPU operations", row["GPU self"]) not in ("0", "0 ns", "n/a", "")]
     silent = [row.get("Operator") for row in shown if row["GPU self"] in ("0", "0 ns", "n/a")]
     report.check(f"{run.name}: operators.md shows {len(shown)} aten rows with GPU time", shown and not silent, silent)
     return {"gpu_ops": gpu_ops, "of_operators": parts, "aten_operators": len(aten)}
