@@ -55,7 +55,8 @@ static void add_cell(struct lpo_str *out, const struct lpo_column *column,
 static size_t first_column(const struct lpo_table *t)
 {
     for (size_t c = 0; c < t->ncolumns && t->columns[0].type != LPO_CELL_TEXT; c++)
-        if (strcmp(t->columns[c].key, "kernel") == 0 || strcmp(t->columns[c].key, "operator") == 0)
+        if (strcmp(t->columns[c].key, "kernel") == 0 ||
+            strcmp(t->columns[c].key, "operator") == 0 || strcmp(t->columns[c].key, "name") == 0)
             return c;
     return 0;
 }
