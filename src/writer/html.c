@@ -50,22 +50,31 @@ static void add_cell(struct lpo_str *out, const struct lpo_column *column,
     lpo_writer_markup_add(out, lpo_str_text(&text), text.len, 0);
 }
 
-/* In text, numbers stand first and a long name last; here the name leads, and what follows it comes
- * along. */
-static size_t first_column(const struct lpo_table *t)
+/* In text, numbers stand first and a long name last; here the name leads, with its shapes. Returns
+ * the column that is drawn as the `k`th. */
+static size_t column_at(const struct lpo_table *t, size_t k)
 {
-    for (size_t c = 0; c < t->ncolumns && t->columns[0].type != LPO_CELL_TEXT; c++)
-        if (strcmp(t->columns[c].key, "kernel") == 0 ||
-            strcmp(t->columns[c].key, "operator") == 0 || strcmp(t->columns[c].key, "name") == 0)
-            return c;
-    return 0;
+    static const char *const names[] = { "kernel", "operator", "name" };
+    size_t first = 0, lead;
+
+    if (t->columns[0].type == LPO_CELL_TEXT)
+        return k;
+    for (size_t c = 0; c < t->ncolumns && !first; c++)
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (strcmp(t->columns[c].key, names[i]) == 0)
+                first = c;
+    lead = first + 1 < t->ncolumns && strcmp(t->columns[first + 1].key, "shapes") == 0 ? 2 : 1;
+    if (!first)
+        return k;
+    return k < lead ? first + k : k - lead < first ? k - lead : k;
 }
 
 static void write_row(const struct lpo_table *t, const struct lpo_doc_cell *cells,
                       struct lpo_str *out)
 {
     lpo_str_add(out, "<tr>");
-    for (size_t k = 0, c = first_column(t); k < t->ncolumns; k++, c = (c + 1) % t->ncolumns) {
+    for (size_t k = 0; k < t->ncolumns; k++) {
+        size_t c = column_at(t, k);
         const struct lpo_doc_cell *cell = &cells[c];
         bool text = t->columns[c].type == LPO_CELL_TEXT;
 
@@ -109,7 +118,9 @@ static void write_table(const struct lpo_table *t, struct lpo_str *out)
     if (t->title[0])
         add_line(out, "<caption>", t->title, "</caption>");
     lpo_str_add(out, "<thead><tr>");
-    for (size_t k = 0, c = first_column(t); k < t->ncolumns; k++, c = (c + 1) % t->ncolumns) {
+    for (size_t k = 0; k < t->ncolumns; k++) {
+        size_t c = column_at(t, k);
+
         lpo_str_addf(out, "<th scope=\"col\" data-key=\"%s\"%s>", t->columns[c].key,
                      t->columns[c].type == LPO_CELL_TEXT ? "" : " class=\"n\"");
         add_line(out, "", t->columns[c].title, "</th>");

@@ -183,6 +183,63 @@ class Views(PageCase):
         words = self.browser.run("const s = window.lpo.strip, r = s.rows()[0], w = s.canvas.clientWidth; s.click(w / 2, r.y + 4); return document.querySelector('.strip + .detail').textContent")
         self.assertIn("data.py(7): load", words)
 
+    def test_a_newcomers_walk(self):
+        """From what to do first to the line of code in three clicks; then everything that one may try, each with what it must say."""
+        lines = [{"ph": "X", "cat": "python_function", "name": "data.py(7): load", "pid": 1, "tid": 1, "ts": 10000 * i + 100, "dur": 9000, "args": {"Python id": i + 1}} for i in range(19)]
+        page, report = self.kineto([("train", 0, 195000)], [("gemm" if i % 2 else "softmax", 10000 * i, 300) for i in range(20)], lines)
+        gemm, gap = next(k for k in report["kernels"] if k["name"] == "gemm"), report["wall"][0]["longest_gaps"][0]
+        strip, flame = "window.lpo.strip", "window.lpo.flame"
+        click = lambda selector: f"document.querySelector({selector!r}).click()"
+        choose = lambda selector, value: f"const s = document.querySelector({selector!r}); s.value = '{value}'; s.dispatchEvent(new Event('change'))"
+        shown, detail = (lambda view: f"!document.getElementById('view-{view}').hidden"), "document.querySelector('.strip + .detail').textContent"
+        self.browser.open(page)
+        walk = [  # what is done (by the mouse, or keys that are typed), and what is true then
+            (click(".ladder a"), "location.hash === '#finding-1'"),
+            (click("#finding-1 .links a[href^='#gap']"), shown("timeline") + f" && {strip}.from <= {gap['at_ns']} && {strip}.to >= {gap['at_ns'] + gap['gap_ns']}"),
+            (f"const s = {strip}, w = s.canvas.clientWidth; s.click(w / 2, s.rows()[0].y + 4)", f"{detail}.includes('data.py(7): load') && document.querySelector('.strip + .detail [data-at=gap]').dataset.v === '{gap['gap_ns']}'"),
+            (click("#view-timeline .tools button"), f"{strip}.to - {strip}.from === {strip}.end - {strip}.begin"),
+            (f"window.before = {strip}.to - {strip}.from; document.querySelector('.strip canvas[role]').focus()", "document.activeElement.matches('.strip canvas')"),
+            ("keys:+", f"{strip}.to - {strip}.from === window.before / 2"),
+            ("keys:0", f"{strip}.to - {strip}.from === window.before"),
+            ("keys:n", f"{detail}.includes('softmax') && document.querySelector('.strip + .detail [data-at=length]').dataset.v === '300000'"),
+            ("keys:n", f"{detail}.includes('gemm') && {detail}.includes('launched')"),
+            ("keys:\ue007", shown("flame") + " && location.hash.startsWith('#region=train')"),
+            (click("nav a[data-view=timeline]"), shown("timeline")),
+            (f"{strip}.measure({strip}.begin, {strip}.end)", f"[...document.querySelectorAll('.sums td[data-v]')].some(c => c.dataset.v === '{gemm['gpu_ns']}')"),
+            ("document.activeElement.blur()", "document.activeElement === document.body"),
+            ("keys:4", shown("kernels")),
+            ("const i = document.querySelector('#view-kernels input'); i.value = 'gem'; i.dispatchEvent(new Event('input'))", "[...document.querySelectorAll('#table-all-kernels tbody tr')].map(r => r.cells[0].textContent).join() === 'gemm'"),
+            ("const i = document.querySelector('#view-kernels input'); i.value = ''; i.dispatchEvent(new Event('input'))", "document.querySelectorAll('#table-all-kernels tbody tr').length === 2"),
+            ("[...document.querySelectorAll('#table-all-kernels button.link')].find(b => b.textContent === 'gemm').click()", f"document.querySelector('[aria-label=\"The chosen kernel\"]').textContent.includes('train') && document.querySelector('[aria-label=\"The chosen kernel\"] [data-v=\"{gemm['launches']}\"]')"),
+            (click("#table-all-kernels thead [data-key=name] button"), "document.querySelector('#table-all-kernels tbody tr').cells[0].textContent === 'softmax'"),
+            ("document.getElementById('table-all-kernels/1/gpu_ns').click()", "location.hash === '#table-all-kernels/1/gpu_ns'"),
+            ("keys:/", "document.querySelector('dialog input')"),
+            ("keys:data.py", "document.querySelector('#found [aria-selected=true]')?.dataset.address === 'stack=' + encodeURIComponent('data.py(7): load')"),
+            ("keys:\ue007", shown("flame") + f" && {flame}.chosen?.name === 'data.py(7): load'"),
+            (choose("select[aria-label='Width of a frame']", "idle"), f"{flame}.root.weight === {report['wall'][0]['idle_ns']}"),
+            (choose("select[aria-label='Width of a frame']", "gpu"), f"{flame}.root.weight === {sum(k['gpu_ns'] for k in report['kernels'])}"),
+            (choose("select[aria-label='Order of frames']", "frame"), f"{flame}.placed.length > 1"),
+            ("document.activeElement.blur()", "true"),
+            ("keys:?", "document.querySelector('dialog dl.keys')"),
+            ("keys:\ue00c", "!document.querySelector('dialog')"),
+            ("window.dark = document.documentElement.classList.contains('dark')", "true"),
+            ("keys:d", "document.documentElement.classList.contains('dark') !== window.dark"),
+            ("keys:d", "document.documentElement.classList.contains('dark') === window.dark"),
+            ("history.back()", "location.hash !== ''"),
+            ("keys:1", shown("overview")),
+        ]
+        self.assertGreaterEqual(len(walk), 25)
+        for action, then in walk:
+            try:
+                if action.startswith("keys:"):
+                    self.browser.keys(action[5:])
+                else:
+                    self.browser.run(action)
+                self.browser.wait(then)
+            except (AssertionError, OSError) as e:
+                raise AssertionError(f"after {action}: {e}") from e
+        self.assertEqual(self.browser.errors(), [])
+
 
 if __name__ == "__main__":
     reason = browser.missing()

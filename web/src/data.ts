@@ -259,4 +259,10 @@ export function colour(kind: string): string {
   return COLOURS[kind] ?? COLOURS[kind.toLowerCase()] ?? COLOURS.other;
 }
 
+/** Letters that stand out from a colour of a class. */
+export function ink(hex: string): string {
+  const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+  return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#10151b" : "#fff";
+}
+
 export const nameOf = (k: Kernel | undefined): string => k ? visible(k.short_name || k.name) : "(a name that is not listed)";

@@ -56,8 +56,9 @@ export function linkFindings(data: Raw, trees: { all: Region[]; folded: Region[]
     const scope = where.match(/(?:^|, )((?:rank:\d+\/)?device:\d+)$/)?.[1], path = where.slice(0, where.length - (scope?.length ?? 0)).replace(/, $/, "");
     const region = path ? trees.folded.find((r) => r.path === path) ?? trees.all.find((r) => r.path === path) : undefined;
     if (region) links?.append(el("a", { href: "#region=" + encodeURIComponent(region.path) }, "show the region"), " ");
-    const gap = scope ? strip?.gapFor(f.id, scope) : undefined;
+    const gap = strip?.gapFor(f.id, scope, path), first = region && !gap ? strip?.firstOf(region) : undefined;
     if (gap) links?.append(el("a", { href: "#gap=" + gap }, "show its longest gap in the timeline"));
+    if (first) links?.append(el("a", { href: "#" + first }, "show its first operation in the timeline"));
   });
 }
 

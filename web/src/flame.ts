@@ -2,7 +2,7 @@
 // The flame graph: ranges, lines of Python, modules, operators and kernels, each as wide as its GPU time, exposed time,
 // idle time, bytes or host time. In the order of time, the largest to the left, or around one frame (who leads to it,
 // what it consists of). Its sums are those of the tables. Of a comparison: red and blue.
-import { Frame, Raw, StackNode, WEIGHTS, colour } from "./data";
+import { Frame, Raw, StackNode, WEIGHTS, colour, ink } from "./data";
 import { copy, el, visible } from "./dom";
 import * as format from "./format";
 import { number } from "./tables";
@@ -35,10 +35,11 @@ export class Flame {
   private detail = el("div", { class: "detail", role: "status", "aria-label": "The chosen frame" });
   private crumbs = el("span", { class: "dim" });
   private frames = el("tbody");
+  private weights = el("select", { "aria-label": "Width of a frame" });
 
   constructor(private nodes: StackNode[], private data: Raw, private compared = false) {
     const there = WEIGHTS.filter((_, w) => nodes.some((n) => n.own[w] > 0 || (n.was?.own[w] ?? 0) > 0)), sides = el("select", { "aria-label": "Side that is drawn" }, el("option", { value: "b" }, "B, after"), el("option", { value: "a" }, "A, before"));
-    const weights = el("select", { "aria-label": "Width of a frame" }), orders = el("select", { "aria-label": "Order of frames" });
+    const weights = this.weights, orders = el("select", { "aria-label": "Order of frames" });
     for (const w of there) weights.append(el("option", { value: w }, LABELS[w]));
     for (const [value, title] of ORDERS) orders.append(el("option", { value, ...(value === this.order ? { selected: "" } : {}) }, title));
     const search = el("input", { type: "search", placeholder: "find a frame", "aria-label": "Find a frame" }), fold = el("input", { type: "checkbox", checked: "" });
@@ -228,7 +229,7 @@ export class Flame {
     if (box === this.chosen) { g.strokeStyle = fg; g.lineWidth = 2; g.strokeRect(x + 1, y * ROW + 1, Math.max(1, w - 2), ROW - 3); }
     if (w > 34) {
       const room = Math.floor((w - 8) / 6.2), name = visible(box.name);
-      g.fillStyle = box.frame.kernel === undefined ? "#10151b" : "#fff";
+      g.fillStyle = box.frame.kernel === undefined || this.compared ? "#10151b" : ink(this.colourOf(box));
       g.fillText(name.length > room ? name.slice(0, Math.max(1, room - 1)) + "…" : name, x + 4, y * ROW + 14, w - 6);
     }
     g.globalAlpha = 1;
@@ -259,6 +260,8 @@ export class Flame {
     let found: Box | null = null;
     const look = (b: Box) => { if (b.frame.name === name || b.name === name) found = !found || b.weight > found.weight ? b : found; b.children.forEach(look); };
     look(this.root);
+    const other = found ? undefined : WEIGHTS.find((_, w) => this.nodes.some((n) => n.frame.name === name && n.total[w] > 0));
+    if (other) { this.weight = this.weights.value = other; this.build(); look(this.root); } // it has nothing of what is drawn
     if (found) { this.chosen = found; this.say(found); this.draw(); }
   }
 

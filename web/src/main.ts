@@ -37,7 +37,7 @@ async function start(): Promise<void> {
   window.lpo.trees = trees;
   const icicle = window.lpo.icicle = trees.all.length ? new Icicle(trees, data) : undefined;
   const flame = window.lpo.flame = nodes.length ? new Flame(nodes, data) : undefined;
-  if (lanes.length || slices.length) window.lpo.strip = new Strip(lanes, data, trees.all, new Threads(slices, data), sums, (r) => icicle?.open(r.fold ?? r));
+  if (lanes.length || slices.length) window.lpo.strip = new Strip(lanes, data, trees.all, new Threads(slices, data), sums, (r) => { location.hash = "region=" + encodeURIComponent((r.fold ?? r).path); });
   kernelTable(data, lanes, trees);
   linkFindings(data, trees, window.lpo.strip);
   ranks(data);

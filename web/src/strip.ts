@@ -2,7 +2,7 @@
 // The timeline: a lane per stream of each GPU. Far out, bins coloured by the class that fills them; near by, single
 // operations. Bins are summed once, then halved level by level, so that a frame costs as much as the picture is wide,
 // however long the trace is.
-import { Gap, Kernel, Operations, Raw, Region, colour, nameOf } from "./data";
+import { Gap, Kernel, Operations, Raw, Region, colour, ink, nameOf } from "./data";
 import { el, intoChapter } from "./dom";
 import * as format from "./format";
 import { Detail, Reader } from "./served";
@@ -177,10 +177,21 @@ export class Strip {
     return el("details", {}, el("summary", {}, `The ${this.gaps.length} longest times without work`), el("div", { class: "scroll", tabindex: "0" }, el("table", { id: "table-gaps" }, el("thead", {}, head), body)));
   }
 
-  /** The number of the longest gap that a finding of this kind is about; undefined: it is about no gap. */
-  gapFor(finding: string, scope: string): number | undefined {
-    const cause = CAUSES[finding];
-    return cause === undefined ? undefined : this.gaps.find((g) => g.device === scope && (cause === "" || g.cause === cause))?.number;
+  /** The number of the longest gap that a finding of this kind is about, on a device or in a region; undefined: it is about no gap. */
+  gapFor(finding: string, scope: string | undefined, path: string): number | undefined {
+    const cause = CAUSES[finding], within = (at: string | null | undefined) => at === path || !!at?.startsWith(path + "/");
+    return cause === undefined ? undefined : this.gaps.find((g) => (scope === undefined ? within(g.region) : g.device === scope) && (cause === "" || g.cause === cause))?.number;
+  }
+
+  /** The address of the first operation that was launched in a region. */
+  firstOf(r: Region): string | undefined {
+    const wanted = new Set((r.members.length ? r.members : [r]).map((x) => x.row + 1)); // a family stands in another list than its members
+    this.regions.forEach((x) => { if (x.parent && wanted.has(x.parent.row + 1)) wanted.add(x.row + 1); });
+    for (const [lane, o] of this.lanes.entries()) {
+      const i = o.region.findIndex((row) => wanted.has(row));
+      if (i >= 0) return `operation=${lane + 1}/${i + 1}`;
+    }
+    return undefined;
   }
 
   // #gap=3 shows the third longest gap, #operation=2/7 the seventh operation of the second lane
@@ -296,11 +307,12 @@ export class Strip {
       const x = (o.start[i] - this.from) / width * W, w = Math.max(0.5, o.length[i] / width * W);
       if (x + w < upto) continue; // below half a pixel, and drawn already
       upto = x + w + 0.25;
-      g.fillStyle = colour(this.classNames[this.classOf[o.kernel[i]]]);
+      const shade = colour(this.classNames[this.classOf[o.kernel[i]]]);
+      g.fillStyle = shade;
       g.fillRect(x, y, w, LANE - 3);
       if (w > 60) {
         const name = nameOf(kernels[o.kernel[i]]), room = Math.floor((w - 6) / 6);
-        g.fillStyle = "#fff";
+        g.fillStyle = ink(shade);
         g.fillText(name.length > room ? name.slice(0, Math.max(0, room - 1)) + "…" : name, Math.max(x, 0) + 3, y + 12, w - 4);
       }
     }
