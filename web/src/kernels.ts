@@ -67,9 +67,9 @@ export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void 
   const cell = (v: number | null, text: string) => el("td", v === null ? { class: "n" } : { "data-v": String(v) }, text);
   const rows = kernels.map((k, i) => {
     const mean = k.gpu_ns !== null && k.launches ? k.gpu_ns / k.launches : null;
-    const name = el("button", { type: "button", class: "link" }, nameOf(k));
+    const name = el("button", { type: "button", class: "link" }, el("i", { class: "chip", style: `background:${colour(k.class)}` }), nameOf(k));
     name.addEventListener("click", () => { history.replaceState(null, "", `#kernel-${i + 1}`); choose(i); });
-    return el("tr", { id: "kernel-" + (i + 1) }, el("th", { scope: "row", title: k.name }, el("i", { class: "chip", style: `background:${colour(k.class)}` }), name),
+    return el("tr", { id: "kernel-" + (i + 1) }, el("th", { scope: "row", title: k.name }, name),
       el("td", {}, k.class), cell(k.gpu_ns, format.ns(k.gpu_ns)), cell(share(k), share(k) === null ? "n/a" : format.percent(k.gpu_ns ?? 0, total)),
       cell(k.launches, format.count(k.launches)), cell(mean, format.ns(mean === null ? null : Math.round(mean))), cell(k.min_ns, format.ns(k.min_ns)), cell(k.max_ns, format.ns(k.max_ns)), el("td", {}, histogram(spreads[i])));
   });
