@@ -6,7 +6,6 @@
  * the trace to ACTIVITIES_LOG_FILE with "_PID" before ".json". It catches the signal only where the
  * config that it was started with says ENABLE_SIGUSR2=YES; any other process would be killed, so
  * /proc is asked first. */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>

@@ -5,7 +5,6 @@
 #include "cli/app.h"
 #include "cli/command.h"
 #include "run/install.h"
-#include "util/arena.h"
 #include "util/err.h"
 #include "util/input.h"
 #include "util/path.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/run.h"
 #include "cli/app.h"
 #include "cli/command.h"
 #include "pipeline/stage.h"

@@ -9,7 +9,6 @@
 #include "cli/screen.h"
 #include "reference/reference.h"
 #include "run/install.h"
-#include "util/arena.h"
 #include "util/csv.h"
 #include "util/err.h"
 #include "util/json_write.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo run: the pipeline, once or over a sweep. */
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/app.h"
@@ -11,7 +10,6 @@
 #include "cli/run/progress.h"
 #include "cli/run/words.h"
 #include "sweep/plan.h"
-#include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
 

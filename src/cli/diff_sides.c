@@ -15,7 +15,6 @@
 #include "rundir/history/numbers.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
-#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
 

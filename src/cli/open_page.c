@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "cli/app.h"
-#include "util/arena.h"
 #include "util/path.h"
 
 extern char **environ;

@@ -12,9 +12,7 @@
 #include "cli/app.h"
 #include "cli/options.h"
 #include "gpu/sampler/sampler.h"
-#include "util/arena.h"
 #include "util/err.h"
-#include "util/str.h"
 
 static const struct lpo_option options[] = {
     { "out", 'o', LPO_OPT_TEXT, "FILE", "the file of samples" },

@@ -10,7 +10,6 @@
 #include "cli/app.h"
 #include "pipeline/stage.h"
 #include "region/select.h"
-#include "report/doc/doc.h"
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
 #include "util/err.h"

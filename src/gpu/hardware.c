@@ -2,7 +2,6 @@
 #include "gpu/hardware.h"
 
 #include <string.h>
-#include <strings.h>
 
 /* Operations per clock and SM, dense, with fp32 accumulation. GeForce boards of one compute
  * capability run tensor products with fp32 accumulation at half the rate of the others. */

@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include "hydra/compose.h"
-#include "hydra/defaults/entry.h"
 #include "hydra/defaults/repo.h"
 #include "hydra/node.h"
 #include "hydra/override/override.h"

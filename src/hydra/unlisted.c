@@ -11,7 +11,6 @@
 #include "hydra/merge.h"
 #include "util/arena.h"
 #include "util/err.h"
-#include "util/str.h"
 
 enum { MAX_INCLUDES = 8 }; /* configs that include each other without end */
 

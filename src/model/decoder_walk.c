@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "model/count.h"
-#include "model/family/fields.h"
 #include "model/model.h"
 #include "model/quant.h"
 #include "util/arena.h"

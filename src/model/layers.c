@@ -12,7 +12,6 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
-#include "util/str.h"
 
 enum { MAX_WIDTH = 1 << 26 };
 

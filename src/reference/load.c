@@ -14,7 +14,6 @@
 #include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
-#include "util/vec.h"
 #include "util/xmalloc.h"
 
 enum {

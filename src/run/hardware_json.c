@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/hardware_json.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "gpu/this_machine.h"

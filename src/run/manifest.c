@@ -11,7 +11,6 @@
 #include "run/folder.h"
 #include "util/arena.h"
 #include "util/err.h"
-#include "util/file.h"
 #include "util/json.h"
 #include "util/json_write.h"
 #include "util/path.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "gpu/sheets.h"
-#include "hydra/compose.h"
 #include "run/hardware_json.h"
 #include "run/install.h"
 #include "settings/settings.h"

@@ -15,7 +15,6 @@
 #include "rundir/read.h"
 #include "rundir/read_many.h"
 #include "rundir/second_form.h"
-#include "settings/settings.h"
 #include "trace/counters/counters.h"
 #include "trace/digest/digest.h"
 #include "trace/merge.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/compose.h"
 #include "region/classes.h"
 #include "region/pattern/pattern.h"
 #include "region/select.h"

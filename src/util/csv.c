@@ -8,7 +8,6 @@
 #endif
 
 #include "util/ahead.h"
-#include "util/arena.h"
 #include "util/err.h"
 #include "util/input.h"
 #include "util/vec.h"

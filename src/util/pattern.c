@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
 #include "util/xmalloc.h"

@@ -3,7 +3,6 @@
  * and where its numbers come from. */
 #include <string.h>
 
-#include "cli/app.h"
 #include "cli/mcp/private.h"
 #include "util/json.h"
 #include "util/json_write.h"

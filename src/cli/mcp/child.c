@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/app.h"
 #include "cli/mcp/private.h"
 #include "util/err.h"
 #include "util/path.h"

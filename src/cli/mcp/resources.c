@@ -2,7 +2,6 @@
 /* Pages of the documentation that a client may read. */
 #include <string.h>
 
-#include "cli/app.h"
 #include "cli/mcp/private.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -19,7 +19,6 @@
 #include "util/err.h"
 #include "util/json.h"
 #include "util/json_write.h"
-#include "util/path.h"
 
 enum {
     MOST_LINE = 4 << 20, /* of a request */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/app.h"
 #include "cli/mcp/private.h"
 #include "util/arena.h"
 #include "util/err.h"

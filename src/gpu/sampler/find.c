@@ -10,7 +10,6 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum { PREFIXES_MAX = 32 };
 

@@ -8,7 +8,6 @@
 #include "hydra/tokens.h"
 #include "util/arena.h"
 #include "util/err.h"
-#include "util/str.h"
 
 struct parsing {
     struct lpo_arena *arena;

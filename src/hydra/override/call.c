@@ -2,7 +2,6 @@
 #include "hydra/override/call.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,7 +12,6 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
-#include "util/vec.h"
 
 /* --- casts --------------------------------------------------------------------------------------
  */

@@ -6,7 +6,6 @@
 #include "hydra/node.h"
 #include "hydra/override/call.h"
 #include "hydra/override/sweep.h"
-#include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/err.h"
 

@@ -6,7 +6,6 @@
 
 #include "util/err.h"
 #include "util/json.h"
-#include "util/str.h"
 
 /* One value from either source: a JSON node, or a word of the defaults. */
 struct value {

@@ -5,7 +5,6 @@
 
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/stage.h"
-#include "run/manifest.h"
 #include "util/arena.h"
 #include "util/path.h"
 #include "util/str.h"

@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include "run/secrets/shapes.h"
-#include "util/str.h"
 
 enum { LONGEST_USER = 512, LONGEST_KEY = 16384, TOKEN_AS_USER = 12, LEAST_IN_FILE = 6 };
 

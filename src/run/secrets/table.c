@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "hydra/compose.h"
 #include "run/secrets/secrets.h"
 #include "run/secrets/shapes.h"
 #include "settings/schema.h"

@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <errno.h>
 #include <glob.h>
 #include <netdb.h>
 #include <poll.h>

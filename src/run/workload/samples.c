@@ -12,7 +12,6 @@
 #include "util/file.h"
 #include "util/json.h"
 #include "util/path.h"
-#include "util/str.h"
 
 /* A folder may link to itself, and may hold a million files: both end here. */
 enum { MAX_SAMPLES = 10000, MAX_DEPTH = 16, MAX_ENTRIES = 200000 };

@@ -10,7 +10,6 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
-#include "util/str.h"
 
 static void add_numbers(struct lpo_arena *a, const struct lpo_node *config, struct lpo_words *words)
 {

@@ -12,7 +12,6 @@
 #include "util/checked.h"
 #include "util/err.h"
 #include "util/proto.h"
-#include "util/str.h"
 #include "util/unpack.h"
 
 enum { TEXT_MAX = 1024, FACTS_MAX = 256, NOTES_MAX = 64 };

@@ -15,9 +15,6 @@
 #include "util/str.h"
 #include "util/vec.h"
 
-struct lpo_map;
-struct lpo_trace_links;
-
 struct kineto_process {
     int64_t pid;
     uint64_t calls, others; /* events seen, to find the main process */

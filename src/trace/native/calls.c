@@ -2,7 +2,6 @@
 /* CUDA calls that can block: the collector writes them in blocks of their own. */
 #include <stdio.h>
 
-#include "lpo/trace_format.h"
 #include "trace/native/private.h"
 
 /* Queries in a loop are one call here: nobody asks for each of them. */

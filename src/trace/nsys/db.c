@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

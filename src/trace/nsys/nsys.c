@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The SQLite export of Nsight Systems, of any version. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,8 +2,6 @@
 /* NVTX ranges of an nsys export. */
 #include "trace/nsys/private.h"
 
-#include <stdio.h>
-
 #include "util/err.h"
 #include "util/map.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows into the trace. What they refer to (agents, kernels, names of calls) stands before them in
  * every file that rocprofv3 writes. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
