@@ -15,6 +15,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json_write.h"
+#include "util/order.h"
 #include "util/path.h"
 #include "util/str.h"
 
@@ -29,12 +30,7 @@ struct compared {
     double middle; /* of time here over the best measured; NAN: no reference, or nothing measured */
 };
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
+LPO_COMPARE(by_size, double, LPO_UP_OF(*a, *b));
 
 static struct compared compare(const struct lpo_reference *r, const struct lpo_calibration *c)
 {

@@ -12,6 +12,7 @@
 #include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/order.h"
 #include "util/path.h"
 #include "util/str.h"
 
@@ -268,10 +269,7 @@ int lpo_hydra_check_delete(struct lpo_arena *a, const char *path, struct lpo_err
 
 /* What composing fills in */
 
-static int by_name(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
+LPO_COMPARE(by_name, char *const, strcmp(*a, *b));
 
 static bool list_has(const struct lpo_node *list, const char *text)
 {

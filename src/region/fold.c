@@ -7,6 +7,7 @@
 
 #include "util/arena.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/str.h"
 
 typedef LPO_VEC(uint32_t) row_vec;
@@ -214,12 +215,7 @@ static void settle(struct folder *f, struct family *starred, family_vec *out)
     free(names);
 }
 
-static int by_ns(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
+LPO_COMPARE(by_ns, int64_t, LPO_UP_OF(*a, *b));
 
 static void add_row(struct lpo_region_row *to, const struct lpo_region_row *from)
 {

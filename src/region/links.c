@@ -5,18 +5,10 @@
 #include <string.h>
 
 #include "region/tree.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
-static int by_thread_and_time(const void *x, const void *y)
-{
-    const struct lpo_region_lookup *a = x, *b = y;
-
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
-}
+LPO_COMPARE(by_thread_and_time, struct lpo_region_lookup, LPO_UP(thread) ?: LPO_UP(start_ns) ?: LPO_UP(end_ns));
 
 void lpo_region_lookups_sort(lpo_region_lookups *all)
 {

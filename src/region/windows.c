@@ -5,6 +5,7 @@
 
 #include "region/tree.h"
 #include "trace/host.h"
+#include "util/order.h"
 
 /* Windows are laid over samples of power or counters, which are too coarse for deeper levels. */
 enum { DEEPEST = 8 };
@@ -45,14 +46,7 @@ static void sweep_thread(struct sweep *s, uint32_t thread)
     }
 }
 
-static int by_node_and_time(const void *a, const void *b)
-{
-    const struct lpo_region_window *x = a, *y = b;
-
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
+LPO_COMPARE(by_node_and_time, struct lpo_region_window, LPO_UP(node) ?: LPO_UP(start_ns));
 
 /* Threads and processes may be in one region at once; the time counts once. */
 static void merge(struct lpo_region_windows *w)

@@ -12,6 +12,7 @@
 #include "lpo/control.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/order.h"
 #include "util/path.h"
 #include "util/str.h"
 
@@ -86,10 +87,7 @@ static bool ask(struct lpo_arena *a, int fd, const char *request, struct lpo_con
     return silent || len;
 }
 
-static int by_name(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
+LPO_COMPARE(by_name, char *const, strcmp(*a, *b));
 
 /* Names in a folder, in order. */
 struct names {

@@ -16,6 +16,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
+#include "util/order.h"
 #include "util/path.h"
 #include "util/stale.h"
 #include "util/str.h"
@@ -65,10 +66,7 @@ void lpo_run_folder_log(const char *run, const char *fmt, ...)
 
 /* --- listing -------------------------------------------------------------------------------- */
 
-static int by_text(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
+LPO_COMPARE(by_text, char *const, strcmp(*a, *b));
 
 static void add_path(struct lpo_arena *a, struct lpo_paths *out, const char *path)
 {

@@ -15,6 +15,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/input.h"
+#include "util/order.h"
 #include "util/path.h"
 #include "util/str.h"
 #include "util/xmalloc.h"
@@ -376,11 +377,7 @@ static const char *group_name(struct lpo_arena *a, const struct file *first, siz
     return lpo_arena_strdup(a, lpo_str_text(&s));
 }
 
-static int by_name(const void *x, const void *y)
-{
-    return strcmp(((const struct lpo_rundir_group *)x)->name,
-                  ((const struct lpo_rundir_group *)y)->name);
-}
+LPO_COMPARE(by_name, struct lpo_rundir_group, LPO_TEXT(name));
 
 /* Is there more than one group of files of one tool? Else they are one program under several tools,
  * whatever they are called. */

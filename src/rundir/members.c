@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "util/arena.h"
+#include "util/order.h"
 #include "util/path.h"
 #include "util/str.h"
 #include "util/vec.h"
@@ -43,12 +44,7 @@ int32_t lpo_rundir_member_rank(const char *file)
     return number_of(file, strcspn(file, "/"));
 }
 
-static int by_number(const void *x, const void *y)
-{
-    int32_t a = *(const int32_t *)x, b = *(const int32_t *)y;
-
-    return (a > b) - (a < b);
-}
+LPO_COMPARE(by_number, int32_t, LPO_UP_OF(*a, *b));
 
 static bool is_folder(DIR *d, const char *name)
 {

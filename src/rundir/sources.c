@@ -17,6 +17,7 @@
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/order.h"
 #include "util/path.h"
 #include "util/str.h"
 
@@ -107,13 +108,7 @@ static size_t list_files(struct lpo_arena *a, const char *dir, const struct lpo_
     return n;
 }
 
-static int by_trust(const void *x, const void *y)
-{
-    const struct lpo_rundir_kind *a = *(const struct lpo_rundir_kind *const *)x;
-    const struct lpo_rundir_kind *b = *(const struct lpo_rundir_kind *const *)y;
-
-    return (a->trust > b->trust) - (a->trust < b->trust);
-}
+LPO_COMPARE(by_trust, struct lpo_rundir_kind *const, LPO_UP_OF((*a)->trust, (*b)->trust));
 
 static size_t sort_kinds(struct lpo_arena *a, const struct lpo_rundir_kind *const *kinds,
                          const struct lpo_rundir_kind ***out)

@@ -5,6 +5,7 @@
 
 #include "trace/trace.h"
 #include "util/checked.h"
+#include "util/order.h"
 #include "util/search.h"
 #include "util/xmalloc.h"
 
@@ -26,14 +27,7 @@ struct lpo_trace_recorded {
     size_t nprocesses;
 };
 
-static int by_time(const void *a, const void *b)
-{
-    const struct stretch *x = a, *y = b;
-
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
+LPO_COMPARE(by_time, struct stretch, LPO_UP(process) ?: LPO_UP(start_ns));
 
 /* Windows of a process do not overlap; those of a damaged file may. */
 static void add_up(struct lpo_trace_recorded *r)

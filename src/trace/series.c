@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/series.h"
+#include "util/order.h"
 
 #include <math.h>
 #include <stdlib.h>

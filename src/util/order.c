@@ -77,12 +77,7 @@ void lpo_order_sort(uint32_t *rows, size_t count, lpo_order_before *before, cons
     lpo_vec_free(&ends);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
+LPO_COMPARE(by_value, int64_t, LPO_UP_OF(*a, *b));
 
 void lpo_order_sort_ns(int64_t *at, size_t count)
 {

@@ -10,6 +10,7 @@
 #include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/order.h"
 #include "util/str.h"
 
 /* --- entries ------------------------------------------------------------------------------------
@@ -529,10 +530,7 @@ bool lpo_defaults_choices_delete(struct lpo_choices *c, struct lpo_entry *entry)
 
 /* Messages for overrides that found nothing to change */
 
-static int by_name(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
+LPO_COMPARE(by_name, char *const, strcmp(*a, *b));
 
 static void add_alternatives(const struct lpo_choices *c, const char *key, struct lpo_str *s)
 {

@@ -15,6 +15,7 @@
 #include "util/err.h"
 #include "util/file.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/path.h"
 #include "util/str.h"
 
@@ -517,10 +518,7 @@ int lpo_defaults_repo_load(struct lpo_repo *r, const char *path, struct lpo_load
 
 /* Listing */
 
-static int by_name(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
+LPO_COMPARE(by_name, char *const, strcmp(*a, *b));
 
 static void list_dir(const struct lpo_repo *r, const char *dir, struct lpo_map *names)
 {

@@ -11,6 +11,7 @@
 #include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/order.h"
 #include "util/str.h"
 
 /* --- casts --------------------------------------------------------------------------------------
@@ -410,10 +411,7 @@ static int glob(struct lpo_override_call *c, struct lpo_override_value *out, str
     return 0;
 }
 
-static int by_text(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
+LPO_COMPARE(by_text, char *const, strcmp(*a, *b));
 
 /* Sorted, each once. */
 static void tidy_tags(struct lpo_sweep *s)

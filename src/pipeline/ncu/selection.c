@@ -18,6 +18,7 @@
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
+#include "util/order.h"
 #include "util/str.h"
 
 bool lpo_pipeline_ncu_selection_limits(const struct lpo_ncu_selection *s)
@@ -120,13 +121,7 @@ struct seen {
     uint64_t chosen; /* launches of those that are measured */
 };
 
-static int most_first(const void *x, const void *y)
-{
-    const struct lpo_top_row *a = x, *b = y;
-
-    return a->sum.ns != b->sum.ns ? (a->sum.ns < b->sum.ns) - (a->sum.ns > b->sum.ns)
-                                  : (a->name > b->name) - (a->name < b->name);
-}
+LPO_COMPARE(most_first, struct lpo_top_row, LPO_DOWN(sum.ns) ?: LPO_UP(name));
 
 static void add_kernels(lpo_top_rows *rows, const struct lpo_kernel_row *kernels, size_t count)
 {

@@ -14,6 +14,7 @@
 #include "trace/demangle.h"
 #include "util/arena.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/str.h"
 #include "util/xmalloc.h"
 
@@ -544,13 +545,7 @@ struct entry {
     size_t index;
 };
 
-static int by_text(const void *pa, const void *pb)
-{
-    const struct entry *a = pa, *b = pb;
-    int c = strcmp(a->text, b->text);
-
-    return c ? c : a->index < b->index ? -1 : a->index > b->index;
-}
+LPO_COMPARE(by_text, struct entry, LPO_TEXT(text) ?: LPO_UP(index));
 
 /* An underscore is an edge here: of "…_64x16_4x1_v" and "…_64x16_2x1_v" one is_letter is enough. */
 static bool is_letter(char c)

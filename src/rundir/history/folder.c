@@ -15,6 +15,7 @@
 #include "util/file.h"
 #include "util/json.h"
 #include "util/json_write.h"
+#include "util/order.h"
 #include "util/path.h"
 #include "util/str.h"
 #include "util/vec.h"
@@ -27,14 +28,7 @@ struct found {
 
 typedef LPO_VEC(struct found) found_vec;
 
-static int by_id(const void *a, const void *b)
-{
-    const struct found *x = a, *y = b;
-
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    return strcmp(x->file, y->file);
-}
+LPO_COMPARE(by_id, struct found, LPO_UP(id) ?: LPO_TEXT(file));
 
 enum { MOST_ID = 1000000000 }; /* a larger number is not one that a history gave */
 

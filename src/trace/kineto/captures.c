@@ -7,6 +7,7 @@
 #include "trace/kineto/private.h"
 #include "trace/link.h"
 #include "trace/trace.h"
+#include "util/order.h"
 #include "util/search.h"
 #include "util/vec.h"
 
@@ -88,16 +89,7 @@ void lpo_kineto_captures_launch(void *ctx, const struct lpo_call *call)
 }
 
 /* What ends at a moment comes after what is launched then, and that after what begins. */
-static int by_thread_and_time(const void *x, const void *y)
-{
-    const struct moment *a = x, *b = y;
-
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    if (a->ns != b->ns)
-        return a->ns < b->ns ? -1 : 1;
-    return (int)a->what - (int)b->what;
-}
+LPO_COMPARE(by_thread_and_time, struct moment, LPO_UP(thread) ?: LPO_UP(ns) ?: LPO_UP(what));
 
 static void sort(moments *m)
 {

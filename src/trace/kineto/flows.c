@@ -7,6 +7,7 @@
 #include "trace/kineto/private.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/search.h"
 #include "util/vec.h"
 
@@ -82,14 +83,7 @@ static uint32_t op_of(const struct lpo_trace *t, size_t first_op, const struct l
                : LPO_NONE;
 }
 
-static int by_backward(const void *x, const void *y)
-{
-    const struct lpo_op_link *a = x, *b = y;
-
-    if (a->backward != b->backward)
-        return a->backward < b->backward ? -1 : 1;
-    return (a->forward > b->forward) - (a->forward < b->forward);
-}
+LPO_COMPARE(by_backward, struct lpo_op_link, LPO_UP(backward) ?: LPO_UP(forward));
 
 /* Autograd works within one process, and after the forward pass. */
 static bool may_link(const struct lpo_trace *t, uint32_t forward, uint32_t backward)

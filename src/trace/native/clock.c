@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/native/clock.h"
+#include "util/order.h"
 
 #include <stdlib.h>
 
@@ -16,12 +17,7 @@ void lpo_native_tick_clock_add(struct lpo_tick_clock *c, uint64_t ticks, uint64_
     lpo_vec_push(&c->pairs, (struct lpo_tick_pair){ ticks, (uint64_t)lpo_native_ns(real_ns) });
 }
 
-static int by_ticks(const void *a, const void *b)
-{
-    const struct lpo_tick_pair *x = a, *y = b;
-
-    return (x->ticks > y->ticks) - (x->ticks < y->ticks);
-}
+LPO_COMPARE(by_ticks, struct lpo_tick_pair, LPO_UP(ticks));
 
 void lpo_native_tick_clock_settle(struct lpo_tick_clock *c)
 {

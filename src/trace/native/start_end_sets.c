@@ -8,6 +8,7 @@
 
 #include "trace/native/private.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/search.h"
 
 enum { ROWS_MOST = 4 << 20 }; /* of all segments together: 16 MB */
@@ -36,16 +37,7 @@ struct native_sets {
     bool full;
 };
 
-static int by_time(const void *a, const void *b)
-{
-    const struct edge *x = a, *y = b;
-
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? -1 : 1;
-    if (x->start != y->start)
-        return x->start ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
+LPO_COMPARE(by_time, struct edge, LPO_UP(ns) ?: LPO_DOWN(start) ?: LPO_UP(row));
 
 static void add_segment(struct native_sets *s, int64_t ns, const uint32_t *open, size_t count)
 {
@@ -130,14 +122,7 @@ void lpo_native_sets_destroy(struct native_sets *s)
     free(s);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct lpo_frame *x = a, *y = b;
-
-    if (x->name != y->name)
-        return x->name < y->name ? -1 : 1;
-    return (x->domain > y->domain) - (x->domain < y->domain);
-}
+LPO_COMPARE(by_name, struct lpo_frame, LPO_UP(name) ?: LPO_UP(domain));
 
 /* The set of the ranges of a segment that last until `end_ns`, each name once. */
 static uint32_t set_of(struct native *n, const struct segment *g, int64_t end_ns)

@@ -4,6 +4,7 @@
 
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"
+#include "util/order.h"
 
 void lpo_native_take_windows(struct native *n, const struct lpo_native_block *block)
 {
@@ -34,12 +35,7 @@ void lpo_native_take_windows(struct native *n, const struct lpo_native_block *bl
     n->damaged += c.bad;
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct lpo_window *x = a, *y = b;
-
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
+LPO_COMPARE(by_start, struct lpo_window, LPO_UP(start_ns));
 
 void lpo_native_keep_windows(struct native *n)
 {

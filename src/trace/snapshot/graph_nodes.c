@@ -13,6 +13,7 @@
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/order.h"
 #include "util/str.h"
 
 enum { MOST_SCOPES = 64, MOST_DIGITS = 20 };
@@ -114,12 +115,7 @@ static bool node_id(const struct lpo_pickle_value *key, uint64_t *id)
     return true;
 }
 
-static int by_id(const void *x, const void *y)
-{
-    const struct lpo_graph_node *a = x, *b = y;
-
-    return (a->id > b->id) - (a->id < b->id);
-}
+LPO_COMPARE(by_id, struct lpo_graph_node, LPO_UP(id));
 
 static int read_nodes(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
