@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "model/needs.h"
-#include "model/read/gguf.h"
+#include "model/read/read.h"
 #include "util/arena.h"
 #include "util/err.h"
 

@@ -3,9 +3,9 @@
  * expression that must fit the name's own function. */
 #include "scratch.h"
 
+#include "region/cells.h"
 #include "region/classes.h"
 #include "region/kernel_name/short.h"
-#include "region/top_kernels.h"
 #include "report/top_yaml.h"
 #include "trace/demangle.h"
 #include "util/arena.h"

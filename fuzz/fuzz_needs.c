@@ -7,7 +7,7 @@
 
 #include "analysis/limits/limits.h"
 #include "hydra/compose.h"
-#include "run/hardware_json.h"
+#include "run/provenance.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"

@@ -3,7 +3,7 @@
 #include "check_trace.h"
 #include "memory_file.h"
 
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "util/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "model/read/safetensors.h"
+#include "model/read/read.h"
 #include "util/arena.h"
 #include "util/err.h"
 

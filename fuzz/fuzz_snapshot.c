@@ -4,7 +4,7 @@
 #include "memory_file.h"
 
 #include "analysis/memory/memory.h"
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "util/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,8 +6,8 @@
 
 #include <inttypes.h>
 
+#include "sweep/launcher.h"
 #include "sweep/plan.h"
-#include "sweep/slurm.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"

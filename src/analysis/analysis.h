@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "region/cells.h"
 #include "region/classes.h"
 #include "region/scope.h"
-#include "region/top_kernels.h"
 #include "util/auto.h"
 
 struct lpo_analysis_memo;

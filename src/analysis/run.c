@@ -10,7 +10,7 @@
 #include "analysis/operators/cost.h"
 #include "region/select.h"
 #include "region/tree.h"
-#include "rundir/members.h"
+#include "rundir/belonging.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "trace/trace.h"

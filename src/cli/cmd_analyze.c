@@ -10,7 +10,7 @@
 #include "cli/app.h"
 #include "cli/command.h"
 #include "cli/trace_options.h"
-#include "gpu/this_machine.h"
+#include "gpu/sheets.h"
 #include "model/needs.h"
 #include "model/read/read.h"
 #include "reference/reference.h"

@@ -8,7 +8,6 @@
 #include "analysis/tables/tables.h"
 #include "cli/app.h"
 #include "cli/command.h"
-#include "cli/tables_of.h"
 #include "cli/trace_options.h"
 #include "report/catalog.h"
 #include "report/doc/doc.h"

@@ -11,7 +11,6 @@
 #include "analysis/diff/trend.h"
 #include "cli/app.h"
 #include "cli/command.h"
-#include "cli/diff_sides.h"
 #include "cli/trace_options.h"
 #include "report/diff/diff.h"
 #include "report/diff/history.h"

@@ -4,11 +4,8 @@
 
 #include "cli/app.h"
 #include "cli/command.h"
-#include "cli/open_page.h"
 #include "cli/run/job.h"
-#include "cli/run/multirun.h"
-#include "cli/run/progress.h"
-#include "cli/run/words.h"
+#include "cli/screen.h"
 #include "sweep/plan.h"
 #include "util/err.h"
 #include "util/path.h"

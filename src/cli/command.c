@@ -7,11 +7,8 @@
 #include <unistd.h>
 
 #include "cli/app.h"
-#include "cli/complete.h"
-#include "cli/sample_counters.h"
 #include "cli/screen.h"
 #include "run/child/interrupt.h"
-#include "run/child/signals.h"
 #include "run/child/supervise.h"
 #include "run/one_rank.h"
 #include "run/secrets/secrets.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/diff_sides.h"
 
 #include <stdio.h>
 #include <string.h>

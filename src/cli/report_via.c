@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/report_via.h"
+#include "cli/trace_options.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/app.h"
-#include "run/child/capture.h"
+#include "run/child/supervise.h"
 #include "run/folder.h"
 #include "trace/reader.h"
 #include "util/arena.h"

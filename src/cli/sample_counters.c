@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/sample_counters.h"
+#include "cli/command.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -17,3 +17,11 @@ size_t lpo_cli_screen_width(void);
 void lpo_cli_print_wrapped(const struct lpo_app *app, const char *text, size_t column);
 void lpo_cli_print_doc(struct lpo_app *app, const struct lpo_doc *doc,
                        const struct lpo_writer *writer);
+
+/* `--open`: the page of a report in the user's browser. */
+
+/* Starts xdg-open and does not wait for it. Where the machine has no screen or no xdg-open, says
+ * where the page is instead: a report that was made never becomes a failure. */
+void lpo_cli_open_page(struct lpo_app *app, const char *dir);
+/* The same for an address. */
+void lpo_cli_open_address(struct lpo_app *app, const char *url);

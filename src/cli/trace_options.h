@@ -2,14 +2,20 @@
 /* cli/trace_options.h - options that the commands over traces share. */
 #pragma once
 
+#include <stddef.h>
+
+#include "analysis/diff/budgets.h"
 #include "cli/options.h"
 #include "cli/screen.h"
 
 struct lpo_analysis_run;
 struct lpo_app;
+struct lpo_diff_digest;
 struct lpo_err;
+struct lpo_record;
 struct lpo_region_selection;
 struct lpo_rundir;
+struct lpo_tables_of;
 struct lpo_writer;
 
 #define LPO_SELECT_OPTIONS                                                                         \
@@ -46,3 +52,36 @@ int lpo_cli_writer_from_args(const struct lpo_args *args, const struct lpo_write
 /* A count given as text; `fallback` when the option is absent. */
 int lpo_cli_count_from_args(const struct lpo_args *args, const char *option, size_t fallback,
                             size_t *out, struct lpo_err *err);
+
+/* The tables of traces that a command has opened (cmd_sql.c). */
+
+/* Of the source that says most about where time goes. Lives as long as the command. */
+struct lpo_tables_of lpo_cli_tables_of(struct lpo_app *app, struct lpo_analysis_run *run);
+
+/* The runs of one side of a comparison, each read alone and released before the
+ * next. */
+
+#define LPO_CLI_HISTORY "lpo-history.sqlite" /* in the working folder */
+
+struct lpo_diff_reading {
+    struct lpo_diff_digest **at;
+    size_t len;
+    struct lpo_record *flame;  /* where the stacks of the first run go; NULL: nowhere */
+    lpo_diff_budgets *budgets; /* where those of a run's config go; NULL: nowhere */
+};
+
+/* Appends `count` runs. What was read before a failure stays, for lpo_cli_runs_free(). */
+int lpo_cli_runs_read(struct lpo_app *app, const char *const *paths, size_t count,
+                      struct lpo_diff_reading *out, struct lpo_err *err);
+/* Appends the newest `last` runs of a name in a history. */
+int lpo_cli_runs_baseline(struct lpo_app *app, const char *store, const char *name, size_t last,
+                          struct lpo_diff_reading *out, struct lpo_err *err);
+void lpo_cli_runs_free(struct lpo_diff_reading *r);
+
+/* `lpo report --via slurm`: the cluster makes a digest of each trace. */
+
+/* Writes the list of traces and the batch script into `dir`, submits the array job, waits for it,
+ * and gives the digests that are there then, with a line on stderr for each trace without one. */
+int lpo_cli_report_via(struct lpo_app *app, const char *via, const char *const *paths, size_t count,
+                       const char *dir, const char ***digests, size_t *ndigests,
+                       struct lpo_err *err);

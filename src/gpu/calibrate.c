@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "gpu/driver.h"
-#include "gpu/library.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu/this_machine.h"
+#include "gpu/sheets.h"
 #include "util/arena.h"
 #include "util/str.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/nvml.h"
 
-#include "gpu/library.h"
+#include "gpu/driver.h"
 #include "util/arena.h"
 #include "util/json_write.h"
 

@@ -6,11 +6,9 @@
 
 #include "hydra/defaults/entry.h"
 #include "hydra/defaults/repo.h"
-#include "hydra/hydra_node.h"
 #include "hydra/interp/interp.h"
-#include "hydra/merge.h"
+#include "hydra/node.h"
 #include "hydra/spelling.h"
-#include "hydra/unlisted.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"

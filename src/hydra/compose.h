@@ -14,11 +14,11 @@
 #include <stddef.h>
 #include <time.h>
 
-#include "hydra/defaults/defaults.h" /* the defaults list that was followed */
+#include "hydra/defaults/entry.h"    /* the defaults list that was followed */
 #include "hydra/node.h"              /* the value type; JSON out */
 #include "hydra/override/override.h" /* one override, and what it means (--explain) */
-#include "hydra/override/sweep.h"    /* the jobs of --multirun */
-#include "hydra/yaml/pytext.h"       /* a value as text, as Python writes it */
+#include "hydra/override/override.h" /* the jobs of --multirun */
+#include "hydra/yaml/yaml.h"         /* a value as text, as Python writes it */
 #include "hydra/yaml/yaml.h"         /* YAML in and out */
 
 struct lpo_arena;

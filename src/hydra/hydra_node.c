@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hydra/hydra_node.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 #include "hydra/defaults/repo.h"
 #include "hydra/node.h"
 #include "hydra/override/override.h"
-#include "hydra/yaml/pytext.h"
+#include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/order.h"

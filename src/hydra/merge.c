@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hydra/merge.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +6,7 @@
 #include "hydra/interp/interp.h"
 #include "hydra/node.h"
 #include "hydra/override/override.h"
-#include "hydra/yaml/pytext.h"
+#include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"

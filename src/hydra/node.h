@@ -11,7 +11,15 @@
 #include <stdint.h>
 
 struct lpo_arena;
+struct lpo_choices;
+struct lpo_composed;
+struct lpo_err;
+struct lpo_interp_scope;
 struct lpo_json_writer;
+struct lpo_override;
+struct lpo_repo;
+struct lpo_spot;
+struct lpo_unlisted;
 
 enum lpo_node_kind {
     LPO_NODE_NULL,
@@ -112,3 +120,64 @@ double lpo_node_real_at(const struct lpo_node *root, const char *path); /* integ
  * is written as {"$float": "nan"}, {"$bytes": base64} and {"$map": [[key, value], …]} (a map with
  * keys that are not text). */
 void lpo_node_write_json(struct lpo_json_writer *w, const char *key, const struct lpo_node *node);
+
+/* Hydra's own part of the config: its types, and what composing fills in. */
+
+/* Checks the types of `hydra` and converts what Hydra would ("5" for a name of 5). With `closed`,
+ * a key that Hydra does not have is an error too. */
+int lpo_hydra_check(struct lpo_arena *a, struct lpo_node *hydra, bool closed, struct lpo_err *err);
+
+/* A member of one of Hydra's structs cannot be deleted. `path` begins with "hydra.". */
+int lpo_hydra_check_delete(struct lpo_arena *a, const char *path, struct lpo_err *err);
+
+struct lpo_hydra_facts {
+    const struct lpo_override *overrides;
+    size_t noverrides;
+    const struct lpo_node *choices; /* key to option */
+    const struct lpo_repo *repo;
+    const char *job_name, *config_name, *cwd;
+    const char *const *env; /* NULL: the process's */
+};
+
+/* hydra.overrides, hydra.runtime, hydra.job: what is known only after composing. */
+int lpo_hydra_fill(struct lpo_arena *a, struct lpo_node *hydra, const struct lpo_hydra_facts *f,
+                   struct lpo_err *err);
+
+/* One config over another, and changes by path, by OmegaConf's rules.
+ *
+ * Maps merge key by key, lists are replaced, ??? never overwrites a value, a map and a list do not
+ * mix. A reference (${…}) to a container becomes a copy of it before something is merged over it.
+ */
+
+/* Merges `src` into the container at `dest`. `closed`: no new keys (Hydra's struct mode). */
+int lpo_merge(struct lpo_interp_scope *s, const struct lpo_spot *dest, const struct lpo_node *src,
+              bool closed, struct lpo_err *err);
+
+/* Adds the keys of `from` that the map does not have, at every level. */
+struct lpo_arena;
+
+void lpo_merge_missing(struct lpo_arena *a, struct lpo_node *into, const struct lpo_node *from);
+
+/* Sets the value at a dotted path below root; maps and lists are merged into what is there. With
+ * `force`, what is missing on the way is made; without, a new key is LPO_E_NOTFOUND. */
+int lpo_merge_update(struct lpo_interp_scope *s, struct lpo_node *root, const char *path,
+                     const struct lpo_node *value, bool force, struct lpo_err *err);
+
+/* An override of a single value: key=1, +key=1, ++key=1, ~key. */
+struct lpo_override;
+
+int lpo_merge_override(struct lpo_interp_scope *s, struct lpo_node *root,
+                       const struct lpo_override *ov, struct lpo_err *err);
+
+/* Groups that a primary config need not list (struct lpo_unlisted, compose.h).
+ *
+ * Hydra refuses group=option for a group that no defaults list names. Old configs name neither
+ * `workload` nor `dataset/sampling`, and their users choose them on the command line. */
+
+/* Overrides of groups that are listed after all lose a package that is the group's own, and a `+`
+ * with it; overrides of groups that are not listed are taken out of *overrides. */
+void lpo_unlisted_take(struct lpo_composed *c, const struct lpo_unlisted *table, const char *config,
+                       struct lpo_override **overrides, size_t *count);
+/* Places the content of groups that are not listed. After the defaults list is merged. */
+int lpo_unlisted_place(struct lpo_composed *c, struct lpo_interp_scope *scope,
+                       const struct lpo_unlisted *table, const char *config, struct lpo_err *err);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hydra/unlisted.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -8,7 +7,7 @@
 #include "hydra/defaults/entry.h"
 #include "hydra/defaults/repo.h"
 #include "hydra/interp/interp.h"
-#include "hydra/merge.h"
+#include "hydra/node.h"
 #include "util/arena.h"
 #include "util/err.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "pipeline/stage.h"
-#include "run/workload/server.h"
+#include "run/workload/workload.h"
 #include "util/err.h"
 
 /* No program makes more, and sums of such numbers do not overflow. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "region/backward.h"
+#include "region/links.h"
 
 #include <stdlib.h>
 #include <string.h>

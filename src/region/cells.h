@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "region/classes.h"
+#include "region/kernel_name/parts.h"
 #include "region/tree.h"
 #include "util/auto.h"
 #include "util/vec.h"
@@ -118,3 +119,16 @@ void lpo_region_metric_merge(enum lpo_combine rule, struct lpo_metric_sum *to,
                              const struct lpo_metric_sum *from);
 double lpo_region_metric_value(enum lpo_combine rule,
                                const struct lpo_metric_sum *m); /* NaN: unknown */
+
+/* Kernels counted by name over a whole trace, most expensive first. */
+struct lpo_top_row {
+    struct lpo_sum sum;
+    uint32_t name;
+    double share; /* of the GPU time of all kernels, 0 … 1; 0 when none is known */
+};
+
+typedef LPO_VEC(struct lpo_top_row) lpo_top_rows;
+
+/* Rows of the given kind of GPU operation; the caller frees the vector. */
+void lpo_region_top(const struct lpo_region_cells *cells, enum lpo_gpu_op_kind kind,
+                    lpo_top_rows *out);

@@ -10,7 +10,7 @@
 #include "analysis/queue/queue.h"
 #include "analysis/ranks/ranks.h"
 #include "report/trace_records.h"
-#include "rundir/members.h"
+#include "rundir/belonging.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "region/top_kernels.h"
+#include "region/cells.h"
 #include "region/tree.h"
 #include "trace/trace.h"
 #include "util/checked.h"

@@ -13,7 +13,10 @@
 
 #include "run/step.h"
 
+struct lpo_arena;
 struct lpo_err;
+struct lpo_json_writer;
+struct lpo_node;
 
 enum lpo_one_rank_way {
     LPO_ONE_RANK_NONE,   /* the program is no launcher that is known here */
@@ -37,3 +40,17 @@ void lpo_run_one_rank_wrap(struct lpo_arena *a, const struct lpo_one_rank *o, in
 
 /* lpo __rank RANK COUNT TOOL… PROGRAM…: becomes one of them; returns only where it cannot. */
 int lpo_run_one_rank_main(int argc, const char *const *argv);
+
+/* Which ranks of a job are profiled: run.ranks.
+ *
+ * Which rank a process is, and the launchers that say so: lpo/launchers.h. */
+
+/* As the collector takes it in LPO_COLLECT_RANKS: "all", "node", or numbers with commas. */
+const char *lpo_run_ranks_word(struct lpo_arena *a, const struct lpo_node *config);
+/* The one that is measured where only one can be: the first that run.ranks names, else 0. */
+int32_t lpo_run_ranks_first(struct lpo_arena *a, const struct lpo_node *config);
+/* The first, and the table of launchers, as members of an object for the profiler in Python
+ * programs. */
+void lpo_run_ranks_json(struct lpo_arena *a, const struct lpo_node *config,
+                        struct lpo_json_writer *w);
+void lpo_run_ranks_launchers_json(struct lpo_json_writer *w); /* the table alone */

@@ -12,9 +12,8 @@
 #include <unistd.h>
 
 #include "lpo/control.h"
-#include "run/child/signals.h"
+#include "run/child/interrupt.h"
 #include "run/clock.h"
-#include "run/server/process.h"
 #include "run/server/server.h"
 #include "run/step.h"
 #include "util/arena.h"

@@ -10,7 +10,6 @@
 
 #include "run/folder.h"
 #include "rundir/private.h"
-#include "rundir/second_form.h"
 #include "trace/reader.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "gpu/sheets.h"
-#include "run/hardware_json.h"
 #include "run/install.h"
+#include "run/provenance.h"
 #include "settings/settings.h"
 #include "trace/names.h"
 #include "trace/trace.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rundir/members.h"
+#include "rundir/belonging.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -13,8 +13,6 @@
 #include "rundir/belonging.h"
 #include "rundir/private.h"
 #include "rundir/read.h"
-#include "rundir/read_many.h"
-#include "rundir/second_form.h"
 #include "trace/counters/counters.h"
 #include "trace/digest/digest.h"
 #include "trace/merge.h"

@@ -40,3 +40,10 @@ int lpo_rundir_selections_make(struct lpo_rundir *d, struct lpo_err *err);
 void lpo_rundir_sources_list(struct lpo_rundir *d, const struct lpo_rundir_kind *const *kinds);
 /* Reads every trace that was not read yet, and makes the selection of each source. */
 int lpo_rundir_sources_read(struct lpo_rundir *d, struct lpo_err *err);
+
+/* Files that tools leave beside another with the same content.
+ *
+ * In a folder the other one is read: the report of nsys and not its export, XLA's profile and not
+ * the JSON that XProf made of it. */
+
+bool lpo_rundir_is_second_form(const char *path);

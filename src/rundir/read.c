@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "run/child/capture.h"
+#include "run/child/supervise.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -27,6 +27,7 @@
 static const int64_t export_ns = 3600000000000; /* a report of gigabytes takes nsys long */
 
 struct lpo_rundir_export;
+
 static void lpo_rundir_export_destroy(struct lpo_rundir_export *e);
 LPO_AUTO_DEFINE(lpo_rundir_export);
 

@@ -8,7 +8,7 @@
 #include "region/classes.h"
 #include "region/select.h"
 #include "run/folder.h"
-#include "rundir/members.h"
+#include "rundir/belonging.h"
 #include "rundir/private.h"
 #include "rundir/read.h"
 #include "trace/counters/counters.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rundir/second_form.h"
+#include "rundir/private.h"
 
 #include <glob.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  *
  *     <sweep>/.sweep/plan.json   every job with its overrides; which array jobs were submitted
  *     <sweep>/.sweep/3.json      what became of job 3, written by the lpo that runs it
- *     <sweep>/multirun.json      both together, for people and scripts (summary.h)
+ *     <sweep>/multirun.json      both together, for people and scripts (cli/run/job.h)
  *
  * A job is started by `lpo run --resume <sweep> --job 3`, on this machine or another one that sees
  * the folder, so nothing but files goes from one lpo to the other. They may come from anybody: what

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An array job of Slurm. lpo submits it, watches the files that the jobs leave, and asks squeue
  * which of them are still there: a job that is gone without a result is lost. */
-#include "sweep/slurm.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +8,6 @@
 #include <unistd.h>
 
 #include "hydra/compose.h"
-#include "run/child/capture.h"
 #include "run/child/supervise.h"
 #include "run/clock.h"
 #include "sweep/launcher.h"

@@ -6,7 +6,6 @@
 #include "hydra/compose.h"
 #include "settings/settings.h"
 #include "sweep/launcher.h"
-#include "sweep/slurm.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"

@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-#include "trace/duplicates.h"
-#include "trace/native/tail.h"
-#include "trace/readers.h"
+#include "trace/merge.h"
+#include "trace/native/native.h"
 #include "trace/rows.h"
 #include "trace/times.h"
 #include "trace/trace.h"

@@ -2,7 +2,7 @@
 /* trace/reader.h - any file in: the table of formats.
  *
  * To add a format: make a folder <format>/ with a `const struct lpo_reader lpo_<format>_reader`,
- * name it in readers.h and in the table of reader.c, add a fuzz target and a small real file to
+ * name it below and in the table of reader.c, add a fuzz target and a small real file to
  * tests/data. */
 #pragma once
 
@@ -38,3 +38,21 @@ int lpo_trace_append_file(struct lpo_trace *into, const struct lpo_trace *from, 
 /* The programs that wrote into `dir` have ended: what the collector of one that was killed, say,
  * had not written is appended to its trace. Reading needs no such step. */
 void lpo_trace_finish(const char *dir);
+
+/* The rows of the table in reader.c. */
+
+extern const struct lpo_reader lpo_digest_reader;
+extern const struct lpo_reader lpo_flight_reader;
+extern const struct lpo_reader lpo_graph_nodes_reader;
+extern const struct lpo_reader lpo_kineto_reader;
+extern const struct lpo_reader lpo_ncu_csv_reader;
+extern const struct lpo_reader lpo_ncu_rep_reader;
+extern const struct lpo_reader lpo_nsys_reader;
+extern const struct lpo_reader lpo_nsys_stats_reader;
+extern const struct lpo_reader lpo_nsysrep_reader;
+extern const struct lpo_reader lpo_native_reader;
+extern const struct lpo_reader lpo_rocpd_reader;
+extern const struct lpo_reader lpo_rocprof_reader;
+extern const struct lpo_reader lpo_snapshot_reader;
+extern const struct lpo_reader lpo_xplane_reader;
+extern const struct lpo_reader lpo_xprof_reader;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/duplicates.h"
 #include "trace/host.h"
+#include "trace/merge.h"
 #include "trace/metric_rules.h"
 #include "trace/names.h"
 #include "util/map.h"

@@ -557,7 +557,7 @@ struct lpo_trace {
     uint32_t least_ranks; /* the least that a file says: less than `ranks` means several jobs */
     uint32_t file_rank;   /* set by the caller before a file is read: one more than its rank where
                            * the file itself says none; 0: none */
-    struct lpo_trace_duplicates *duplicates; /* duplicates.h, once there are two files */
+    struct lpo_trace_duplicates *duplicates; /* merge.h, once there are two files */
     uint32_t skip;                           /* enum lpo_skip, set by the caller before reading */
     bool has_ranges;                         /* the source could have recorded ranges */
     struct lpo_host *host;                   /* host.h: the timeline of each thread */

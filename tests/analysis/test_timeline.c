@@ -3,8 +3,8 @@
 #include "../unit.h"
 
 #include "analysis/wall/timeline.h"
+#include "region/cells.h"
 #include "region/classes.h"
-#include "region/top_kernels.h"
 
 /* A work: name, stream, start, end, start of its launch call (-1: no record). */
 struct gpu_op {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `lpo run` prints while it runs, where its output is not a terminal. */
 #include "../unit.h"
-#include "cli/run/progress.h"
+#include "cli/run/job.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/stage.h"
 #include "run/manifest.h"

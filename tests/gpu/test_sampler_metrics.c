@@ -5,7 +5,6 @@
 #include "../unit.h"
 
 #include "gpu/sampler/find.h"
-#include "gpu/sampler/host.h"
 #include "gpu/sampler/metrics.h"
 #include "util/arena.h"
 #include "util/err.h"

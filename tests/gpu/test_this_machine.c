@@ -5,7 +5,7 @@
 #include "../unit.h"
 #include "gpu/driver.h"
 #include "gpu/nvml.h"
-#include "gpu/this_machine.h"
+#include "gpu/sheets.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"

@@ -5,9 +5,7 @@
 
 #include "../unit.h"
 #include "model/needs.h"
-#include "model/read/gguf.h"
 #include "model/read/read.h"
-#include "model/read/safetensors.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -3,7 +3,7 @@
 #include "../unit.h"
 #include "build.h"
 
-#include "region/top_kernels.h"
+#include "region/cells.h"
 #include "util/str.h"
 
 /* `want` lists name=launches/ns, most expensive first. */

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "run/server/http.h"
+#include "run/server/server.h"
 #include "util/err.h"
 
 static const struct url_case {

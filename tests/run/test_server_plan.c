@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../unit.h"
 
-#include "run/server/plan.h"
+#include "run/server/server.h"
 #include "util/arena.h"
 #include "util/err.h"
 

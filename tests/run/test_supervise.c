@@ -8,8 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run/child/capture.h"
-#include "run/child/descendants.h"
+#include "run/child/cgroup.h"
 #include "run/child/supervise.h"
 #include "run/clock.h"
 #include "run/step.h"

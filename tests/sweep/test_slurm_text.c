@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
-#include "sweep/slurm.h"
+#include "sweep/launcher.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"

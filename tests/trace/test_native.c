@@ -8,7 +8,6 @@
 #include "../unit.h"
 #include "lpo/trace_format.h"
 #include "trace/native/blocks.h"
-#include "trace/native/clock.h"
 #include "trace/native/native.h"
 #include "trace/trace.h"
 #include "util/crc32c.h"

@@ -3,7 +3,7 @@
 
 #include "dump.h"
 #include "trace/ncu/private.h"
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "util/err.h"
 
 /* --- units ---------------------------------------------------------------------------------- */

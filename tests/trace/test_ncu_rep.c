@@ -6,7 +6,7 @@
 
 #include "dump.h"
 #include "trace/ncu/private.h"
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "util/csv.h"
 #include "util/err.h"
 #include "util/path.h"

@@ -6,7 +6,7 @@
 
 #include "dump.h"
 #include "trace/ncu/rep.h"
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "util/err.h"
 #include "util/unpack.h"
 

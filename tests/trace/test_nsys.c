@@ -2,7 +2,7 @@
 /* Real exports of nsys; databases that were made up are in test_nsys_schema.c. */
 #include "../unit.h"
 
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/err.h"
 #include "util/str.h"

@@ -5,7 +5,7 @@
 #include <sqlite3.h>
 
 #include "dump.h"
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "util/err.h"
 
 /* As nsys packs them, globalPid is pid<<24 and globalTid is pid<<24|tid. */

@@ -3,7 +3,6 @@
 
 #include "dump.h"
 #include "trace/reader.h"
-#include "trace/readers.h"
 #include "util/err.h"
 #include "util/path.h"
 

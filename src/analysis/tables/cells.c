@@ -5,7 +5,6 @@
 #include "analysis/analysis.h"
 #include "analysis/tables/tables.h"
 #include "region/cells.h"
-#include "region/top_kernels.h"
 #include "region/tree.h"
 #include "trace/trace.h"
 #include "util/arena.h"

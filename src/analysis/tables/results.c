@@ -18,7 +18,6 @@
 #include "region/cells.h"
 #include "region/classes.h"
 #include "region/scope.h"
-#include "region/top_kernels.h"
 #include "region/tree.h"
 #include "trace/metric_rules.h"
 #include "trace/trace.h"

@@ -11,7 +11,6 @@
 #include "region/cells.h"
 #include "region/classes.h"
 #include "region/scope.h"
-#include "region/top_kernels.h"
 #include "util/auto.h"
 
 struct lpo_analysis;

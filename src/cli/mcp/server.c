@@ -6,13 +6,14 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/app.h"
-#include "cli/mcp/mcp.h"
+#include "cli/command.h"
 #include "cli/mcp/private.h"
 #include "cli/options.h"
 #include "util/arena.h"
@@ -511,3 +512,24 @@ int lpo_cli_mcp_serve(struct lpo_app *app, const struct lpo_args *args, struct l
     lpo_str_free(&s.child.said);
     return 0;
 }
+
+/* lpo mcp: the same answers for coding agents. */
+
+static const struct lpo_option options[] = {
+    { "allow-run", 0, LPO_OPT_FLAG, NULL, "offer the tool 'run', which starts programs" },
+    { NULL, 0, 0, NULL, NULL },
+};
+
+const struct lpo_command lpo_cli_cmd_mcp = {
+    .name = "mcp",
+    .summary = "answers for coding agents (Model Context Protocol on stdin and stdout)",
+    .usage = "[DIR|FILE…] [--allow-run]",
+    .about =
+        "A client such as a coding agent starts it and asks for the ladder, findings, regions,\n"
+        "kernels, operators, SQL and comparisons. Only what lies in the folders named here is\n"
+        "read; without one, the working folder.\n\n"
+        "  lpo mcp tmp/profile-output\n"
+        "  lpo mcp traces --allow-run",
+    .options = options,
+    .run = lpo_cli_mcp_serve,
+};

@@ -5,15 +5,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
+#include "cli/options.h"
 #include "util/measure.h"
 
+struct lpo_analysis_run;
 struct lpo_app;
 struct lpo_args;
 struct lpo_composed;
 struct lpo_err;
+struct lpo_manifest;
 struct lpo_node;
+struct lpo_option;
+struct lpo_pipeline_events;
 struct lpo_progress;
+struct lpo_rundir;
 struct lpo_shared_job;
 
 struct lpo_job {
@@ -76,3 +83,65 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_p
 /* Goes on with a run folder: stages that are done stay. */
 int lpo_cli_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_progress *progress,
                        struct lpo_job_result *out, struct lpo_err *err);
+
+/* The last lines that `lpo run` prints: the stages with their times, the
+ * regions that took the time, and where the report is. */
+
+void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m,
+                               struct lpo_analysis_run *run);
+/* "what to do first": the verdict and the first three rungs; nothing where no trace was read. */
+void lpo_cli_findings_print(const struct lpo_app *app, const struct lpo_rundir *d);
+
+/* A sweep: one run for every job, and a summary. Who starts the jobs is
+ * sweep/launcher.h; Hydra's basic launcher (one after the other, in this process) is here. */
+
+/* Every job is composed before the first one starts, so that a mistake is found at once.
+ * Returns 0, the worst exit code of the jobs, or a negative code. With --dry-run nothing runs:
+ * --json prints {"jobs": [{"num", "overrides": […]}]}, else each job's commands. */
+int lpo_cli_multirun(struct lpo_app *app, const struct lpo_args *args,
+                     struct lpo_progress *progress, struct lpo_err *err);
+
+/* By --multirun, or by hydra.mode of the config. */
+int lpo_cli_multirun_wanted(struct lpo_app *app, const struct lpo_args *args, bool *out,
+                            struct lpo_err *err);
+
+/* Goes on with the sweep in a folder: jobs that are done stay. `table` has the options of lpo run.
+ */
+int lpo_cli_multirun_resume(struct lpo_app *app, const struct lpo_option *table, const char *dir,
+                            struct lpo_progress *progress, struct lpo_err *err);
+/* One job of it, here and now: what a launcher starts. */
+int lpo_cli_multirun_job(struct lpo_app *app, const struct lpo_option *table, const char *dir,
+                         const char *num, struct lpo_progress *progress, struct lpo_err *err);
+
+/* Progress of a long run: one line that is redrawn on a terminal, plain lines
+ * elsewhere. It moves the cursor itself, so it prints on the bare stream: everything that is not
+ * our own text goes through util/visible.h first. */
+struct lpo_progress {
+    FILE *to;
+    bool moving; /* a terminal */
+    bool quiet;
+    int64_t last_drawn_ns;
+    int drawn;           /* columns of the line that is redrawn */
+    const char *unnamed; /* the stage that runs, while no line says so */
+    bool mid_line; /* the program's output ended inside a line: nothing may be drawn over it */
+};
+
+void lpo_cli_progress_init(struct lpo_progress *p, FILE *to, bool quiet);
+struct lpo_pipeline_events lpo_cli_progress_events(struct lpo_progress *p);
+/* The line that is redrawn; nothing when quiet or not on a terminal. */
+void lpo_cli_progress_show(struct lpo_progress *p, const char *line);
+/* A line that stays; nothing when quiet. */
+void lpo_cli_progress_say(struct lpo_progress *p, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The words of `lpo run`: options that stand for overrides, and a program that
+ * was given without `--`. */
+
+/* *out: `args` with the overrides that --only and --output stand for among its words. */
+int lpo_cli_run_words(struct lpo_app *app, const struct lpo_args *args, struct lpo_args *out,
+                      struct lpo_err *err);
+
+/* Before options are parsed, because those of the program are not ours: `lpo run python x.py -v`
+ * is answered with the command that was meant. */
+int lpo_cli_run_check_program(struct lpo_app *app, const struct lpo_option *table, int argc,
+                              const char *const *argv, struct lpo_err *err);

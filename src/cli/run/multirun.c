@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/run/multirun.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +9,6 @@
 #include "cli/app.h"
 #include "cli/options.h"
 #include "cli/run/job.h"
-#include "cli/run/progress.h"
 #include "hydra/compose.h"
 #include "run/child/interrupt.h"
 #include "run/child/supervise.h"

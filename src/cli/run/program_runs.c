@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/run/progress.h"
+#include "cli/run/job.h"
 #include "pipeline/pipeline.h"
 #include "settings/settings.h"
 #include "util/err.h"

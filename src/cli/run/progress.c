@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/run/progress.h"
+#include "cli/run/job.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/run/summary.h"
+#include "cli/run/job.h"
 
 #include <stdint.h>
 #include <stdio.h>

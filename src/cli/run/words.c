@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/run/words.h"
+#include "cli/run/job.h"
 
 #include <string.h>
 

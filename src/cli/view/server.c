@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/app.h"
-#include "cli/open_page.h"
+#include "cli/screen.h"
 #include "cli/view/request.h"
 #include "cli/view/view.h"
 #include "run/clock.h"

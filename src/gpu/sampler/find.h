@@ -20,3 +20,18 @@ int lpo_sampler_cupti_open(struct lpo_arena *a, int driver, struct pm_cupti *out
                            struct lpo_err *err);
 /* Where that libcupti is, and whether libnvperf_host.so, which it needs, lies beside it. */
 const char *lpo_sampler_cupti_path(struct lpo_arena *a, const struct pm_cupti *c, bool *has_host);
+
+/* CUPTI's host object: which metrics a chip has, and in how many passes.
+ *
+ * It needs no GPU, only the chip's name; so every chip is asked about on any machine. */
+
+/* A host object with these metrics, and the image that configures the hardware for them. Returns
+ * the number of passes, or minus CUPTI's result. `availability` may be NULL. The caller closes the
+ * host and frees the image, also after a failure. */
+int lpo_sampler_host_configure(const struct pm_cupti *c, const char *chip,
+                               const uint8_t *availability, const char **names, size_t count,
+                               void **host, uint8_t **image, size_t *bytes);
+void lpo_sampler_host_close(const struct pm_cupti *c, void *host); /* NULL is fine */
+/* The number of passes alone. */
+int lpo_sampler_host_passes(const struct pm_cupti *c, const char *chip, const uint8_t *availability,
+                            const char **names, size_t count);

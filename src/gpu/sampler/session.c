@@ -6,11 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "gpu/library.h"
-#include "gpu/sampler/cost.h"
+#include "gpu/driver.h"
+#include "gpu/sampler/budget.h"
 #include "gpu/sampler/cupti_pm_abi.h"
 #include "gpu/sampler/find.h"
-#include "gpu/sampler/host.h"
 #include "util/arena.h"
 #include "util/err.h"
 

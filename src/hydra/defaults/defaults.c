@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hydra/defaults/defaults.h"
 
 #include <string.h>
 

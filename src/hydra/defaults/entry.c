@@ -7,7 +7,7 @@
 #include "hydra/defaults/repo.h"
 #include "hydra/node.h"
 #include "hydra/override/override.h"
-#include "hydra/yaml/pytext.h"
+#include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/order.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "hydra/node.h"
-#include "hydra/yaml/pytext.h"
 #include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -6,7 +6,7 @@
 
 #include "hydra/interp/private.h"
 #include "hydra/node.h"
-#include "hydra/yaml/pytext.h"
+#include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/budget.h"
 #include "util/err.h"

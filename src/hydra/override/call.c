@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hydra/override/call.h"
+#include "hydra/override/override.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,8 +7,7 @@
 #include <strings.h>
 
 #include "hydra/node.h"
-#include "hydra/override/sweep.h"
-#include "hydra/yaml/pytext.h"
+#include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/order.h"

@@ -50,7 +50,7 @@ struct lpo_override {
     const char *package; /* NULL when there is no @; "" for "key@=" */
     enum lpo_value_type value_type;
     struct lpo_node *value;        /* LPO_VALUE_ELEMENT, else NULL */
-    const struct lpo_sweep *sweep; /* sweeps, else NULL: hydra/override/sweep.h */
+    const struct lpo_sweep *sweep; /* sweeps, else NULL: hydra/override/override.h */
     enum lpo_override_fault fault; /* set when reading failed */
     size_t column;                 /* of a lexer fault: in characters, from 0 */
 };
@@ -79,3 +79,108 @@ void lpo_override_explain(const struct lpo_override *ov, const char *message,
                           struct lpo_json_writer *w);
 
 const char *lpo_override_fault_name(enum lpo_override_fault fault); /* "lexer", "syntax", … */
+
+/* The functions of the override grammar: casts, sweeps, sort, shuffle.
+ *
+ * Arguments are checked as Hydra checks them, because an override that
+ * fails there has to fail here. To add a function: one row in call.c. */
+
+/* What an element of the grammar gives: exactly one of the two. */
+struct lpo_override_value {
+    struct lpo_node *node;
+    struct lpo_sweep *sweep;
+};
+
+struct lpo_ov_arg {
+    const char *name; /* NULL: positional */
+    struct lpo_override_value value;
+};
+
+#define LPO_OV_MAX_PARAMS 4
+
+/* A call with its arguments in place. */
+struct lpo_override_call {
+    struct lpo_arena *arena;
+    const struct lpo_override_value *args; /* *args of the function */
+    size_t count;
+    struct lpo_override_value
+        params[LPO_OV_MAX_PARAMS]; /* in the order of the row; both NULL: not given */
+};
+
+typedef int lpo_ov_fn(struct lpo_override_call *call, struct lpo_override_value *out,
+                      struct lpo_err *err);
+
+/* `name` (len bytes) applied to the arguments. LPO_E_CONFIG when the function refuses. */
+int lpo_override_call(struct lpo_arena *a, const char *name, size_t len,
+                      const struct lpo_ov_arg *args, size_t count, struct lpo_override_value *out,
+                      struct lpo_err *err);
+
+/* sort.c */
+lpo_ov_fn lpo_override_sort, lpo_override_shuffle;
+
+/* A list with one item per value; a sweep among them is refused. */
+int lpo_override_list(struct lpo_arena *a, const struct lpo_override_value *values, size_t count,
+                      struct lpo_node **out, struct lpo_err *err);
+/* Changes the order of a list's items, differently each time. */
+void lpo_override_shuffle_items(struct lpo_node *list);
+
+/* Values to try, and the jobs they make.
+ *
+ * An override such as x=1,2 or x=range(3) is a sweep. `lpo run --multirun` makes the product of
+ * all sweeps of a command line: the last one varies fastest, as with Hydra's basic sweeper. */
+
+#define LPO_SWEEP_MAX_VALUES 100000 /* of one sweep */
+#define LPO_SWEEP_MAX_JOBS   100000 /* of one command line */
+
+struct lpo_sweep {
+    enum lpo_value_type type;
+    bool shuffle;
+    const char **tags; /* sorted, each once */
+    size_t ntags;
+    struct lpo_node *values;              /* choices: a list */
+    struct lpo_node *start, *stop, *step; /* range; an interval has start and stop */
+    struct lpo_node *include, *exclude;   /* glob: lists of patterns */
+};
+
+/* The options of a config group, for glob(): a list of names in Hydra's order (sorted), put in the
+ * arena. A group that does not exist has none. */
+struct lpo_sweep_options {
+    void *with;
+    int (*list)(void *with, struct lpo_arena *a, const char *group, const char ***names,
+                size_t *count, struct lpo_err *err);
+};
+
+/* One job: its overrides as Hydra rewrites them ("x=1", "s=a\ b", "~db=null"). */
+struct lpo_sweep_job {
+    size_t num; /* from 0 */
+    const char **overrides;
+    size_t count;
+};
+
+struct lpo_override_sweep_jobs {
+    struct lpo_sweep_job *at;
+    size_t count;
+    struct lpo_override *hydra; /* the overrides of hydra's own settings, the same for all jobs */
+    size_t nhydra;
+};
+
+/* `overrides` of the command line and `params` (hydra.sweeper.params: a map of key to the text of
+ * a value; NULL when there are none). A later override of the same key replaces an earlier one in
+ * its place; the command line wins over params. */
+int lpo_override_sweep_jobs(struct lpo_arena *a, const struct lpo_override *overrides, size_t count,
+                            const struct lpo_node *params, const struct lpo_sweep_options *from,
+                            struct lpo_override_sweep_jobs *out, struct lpo_err *err);
+
+/* Why a range gives no numbers; type is the name of the Python error Hydra ends with, and NULL
+ * where Hydra would never end. */
+struct lpo_range_fault {
+    const char *type, *message;
+};
+
+/* Integers while all three are; else floats, stepped in decimals. Returns 0, or -1 with *fault. */
+int lpo_override_range_values(struct lpo_arena *a, const struct lpo_sweep *range,
+                              struct lpo_node **out, struct lpo_range_fault *fault);
+
+/* As Python's fnmatch: * ? [a-z] [!a-z]. Characters are code points. A '[' without its ']' matches
+ * itself. */
+bool lpo_override_glob_match(const char *pattern, const char *name);

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "hydra/node.h"
-#include "hydra/override/call.h"
 #include "hydra/override/override.h"
-#include "hydra/override/sweep.h"
 #include "hydra/tokens.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -4,8 +4,7 @@
 #include <sys/random.h>
 
 #include "hydra/node.h"
-#include "hydra/override/call.h"
-#include "hydra/override/sweep.h"
+#include "hydra/override/override.h"
 #include "util/arena.h"
 #include "util/err.h"
 

@@ -3,7 +3,6 @@
  *
  * Hydra walks range(0,1,0.1) in Python's decimal module with 28 digits, not in binary floats; which
  * values come out, and whether the last one is below the end, depends on that rounding. */
-#include "hydra/override/sweep.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,8 +12,8 @@
 #include <string.h>
 
 #include "hydra/node.h"
-#include "hydra/override/call.h"
-#include "hydra/yaml/pytext.h"
+#include "hydra/override/override.h"
+#include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/map.h"

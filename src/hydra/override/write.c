@@ -4,8 +4,7 @@
 
 #include "hydra/node.h"
 #include "hydra/override/override.h"
-#include "hydra/override/sweep.h"
-#include "hydra/yaml/pytext.h"
+#include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/json_write.h"
 #include "util/str.h"

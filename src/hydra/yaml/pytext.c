@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hydra/yaml/pytext.h"
+#include "hydra/yaml/yaml.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -8,7 +8,6 @@
 #include <yaml.h>
 
 #include "hydra/node.h"
-#include "hydra/yaml/scalar.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/map.h"

@@ -7,8 +7,6 @@
 
 #include "model/count.h"
 #include "model/quant.h"
-#include "model/read/gguf.h"
-#include "model/read/safetensors.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

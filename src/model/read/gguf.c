@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The head of a GGUF file, and its metadata as a config.json, so that one code reads both. */
-#include "model/read/gguf.h"
+#include "model/read/read.h"
 
 #include <errno.h>
 #include <fcntl.h>

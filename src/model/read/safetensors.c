@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/read/safetensors.h"
+#include "model/read/read.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,7 +17,7 @@
 #include "report/doc/doc.h"
 #include "run/install.h"
 #include "run/manifest.h"
-#include "run/ranks.h"
+#include "run/one_rank.h"
 #include "run/secrets/secrets.h"
 #include "run/step.h"
 #include "rundir/rundir.h"

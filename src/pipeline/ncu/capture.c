@@ -3,12 +3,11 @@
 
 #include <string.h>
 
-#include "pipeline/ncu/ncu.h"
 #include "pipeline/ncu/nvtx_expr.h"
 #include "pipeline/stage.h"
 #include "region/pattern/pattern.h"
 #include "run/manifest.h"
-#include "run/ranks.h"
+#include "run/one_rank.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -3,7 +3,6 @@
 
 #include <stddef.h>
 
-#include "pipeline/ncu/ncu.h"
 #include "pipeline/stage.h"
 #include "util/arena.h"
 #include "util/path.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nsight Compute: one capture for all regions or one for each, their tables, and a second try where
  * that helps. */
-#include "pipeline/ncu/ncu.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "run/child/supervise.h"
 #include "run/folder.h"
 #include "run/manifest.h"
-#include "run/ranks.h"
+#include "run/one_rank.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "trace/trace.h"

@@ -7,7 +7,7 @@
 #include "pipeline/stage.h"
 #include "region/pattern/pattern.h"
 #include "run/switched.h"
-#include "run/workload/server.h"
+#include "run/workload/workload.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"

@@ -4,12 +4,15 @@
  * Private to this folder. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "pipeline/capture_words.h"
 #include "run/step.h"
 #include "settings/settings.h"
 
 struct lpo_arena;
 struct lpo_err;
+struct lpo_stage;
 struct lpo_stage_ctx;
 
 /* What the stage reads of pipeline.nsys. */
@@ -58,3 +61,17 @@ struct lpo_words lpo_pipeline_nsys_start_words(struct lpo_arena *a,
                                                const struct lpo_nsys_command *c);
 struct lpo_words lpo_pipeline_nsys_stop_words(struct lpo_arena *a,
                                               const struct lpo_nsys_command *c);
+
+/* What differs between installations of Nsight Systems. */
+
+extern const struct lpo_stage lpo_pipeline_nsys;
+
+/* Versions before 2023 call their reports gpukernsum, nvtxsum, … */
+bool lpo_pipeline_nsys_has_old_names(struct lpo_arena *a, const char *nsys);
+const char *lpo_pipeline_nsys_old_name(
+    const char *report); /* the name itself when it has no older one */
+
+/* QdstrmImporter of this installation, or NULL. */
+const char *lpo_pipeline_nsys_importer(struct lpo_arena *a, const char *nsys);
+/* Why the importer does not start: names the missing library. Returns the error. */
+int lpo_pipeline_nsys_explain_importer(struct lpo_arena *a, const char *nsys, struct lpo_err *err);

@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include "pipeline/nsys/command.h"
-#include "pipeline/nsys/nsys.h"
 #include "pipeline/stage.h"
 #include "pipeline/tool_messages.h"
-#include "run/child/capture.h"
 #include "run/child/supervise.h"
 #include "run/folder.h"
 #include "run/manifest.h"

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "pipeline/stage.h"
-#include "run/child/capture.h"
+#include "run/child/supervise.h"
 #include "run/folder.h"
 #include "run/manifest.h"
-#include "run/ranks.h"
+#include "run/one_rank.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"

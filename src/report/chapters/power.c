@@ -11,7 +11,7 @@
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "run/manifest.h"
-#include "rundir/members.h"
+#include "rundir/belonging.h"
 #include "rundir/rundir.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -34,3 +34,11 @@ void lpo_run_cgroup_kill(const struct lpo_cgroup *c);
 bool lpo_run_cgroup_remove(struct lpo_cgroup *c);
 /* Ends what is in cgroups that nobody holds. */
 void lpo_run_cgroup_sweep(void);
+
+/* What a child leaves running is ended. */
+
+/* Kills (SIGKILL) and reaps every descendant of this process, which must be their reaper
+ * (PR_SET_CHILD_SUBREAPER), again and again until none is left or two seconds have passed. `group`
+ * (0: none) is the process group of the program: it is killed where /proc cannot be read. Returns
+ * false when a process is still there, or may be. */
+bool lpo_run_descendants_kill(pid_t group);

@@ -23,8 +23,7 @@
 #include <unistd.h>
 
 #include "run/child/cgroup.h"
-#include "run/child/descendants.h"
-#include "run/child/signals.h"
+#include "run/child/interrupt.h"
 #include "run/child/supervise.h"
 #include "util/path.h"
 

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "run/child/signals.h"
 #include "util/file.h"
 #include "util/str.h"
 #include "util/xmalloc.h"
@@ -166,4 +166,38 @@ void lpo_run_interrupt_release(void)
         return;
     state.held = false;
     set_blocked(false); /* one that came in between is delivered now */
+}
+
+void lpo_run_signals_start(void)
+{
+    struct sigaction act;
+    sigset_t none;
+
+    for (int sig = 1; sig < NSIG; sig++)
+        if (sig != SIGHUP && sig != SIGINT && sig != SIGQUIT && sig != SIGTERM &&
+            sigaction(sig, NULL, &act) == 0 && act.sa_handler == SIG_IGN)
+            signal(sig, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void lpo_run_signals_ending(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGHUP);
+}
+
+int lpo_run_signals_open(int also, sigset_t *before)
+{
+    sigset_t set;
+
+    lpo_run_signals_ending(&set);
+    sigaddset(&set, SIGCHLD);
+    if (also)
+        sigaddset(&set, also);
+    sigprocmask(SIG_BLOCK, &set, before);
+    signal(SIGPIPE, SIG_IGN);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/server/plan.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/server/http.h"
+#include "run/server/server.h"
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -20,12 +20,9 @@
 #include <unistd.h>
 
 #include "lpo/control.h"
-#include "run/child/signals.h"
+#include "run/child/interrupt.h"
 #include "run/clock.h"
 #include "run/control.h"
-#include "run/server/http.h"
-#include "run/server/plan.h"
-#include "run/server/process.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/workload/server.h"
+#include "run/workload/workload.h"
 
 #include <string.h>
 
 #include "run/install.h"
-#include "run/server/plan.h"
+#include "run/server/server.h"
 #include "run/step.h"
 #include "settings/settings.h"
 #include "util/arena.h"

@@ -6,7 +6,7 @@
 
 #include "trace/digest/digest.h"
 #include "trace/digest/layout.h"
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/budget.h"
 #include "util/err.h"

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "util/auto.h"
+#include "util/vec.h"
 
 struct lpo_err;
 struct lpo_native_blocks;
@@ -61,3 +62,27 @@ int64_t lpo_native_get_z(struct lpo_cursor *c);
 uint64_t lpo_native_get_fixed(struct lpo_cursor *c, unsigned bytes); /* little-endian */
 const char *lpo_native_get_bytes(struct lpo_cursor *c, size_t len);  /* NULL when not there */
 const char *lpo_native_get_text(struct lpo_cursor *c, size_t *len);
+
+/* From ticks of a cycle counter to CLOCK_REALTIME.
+ *
+ * Every block header is a pair of both clocks. Between two pairs the rate is taken as even, so a
+ * clock that the system slews while the program runs is followed. */
+struct lpo_tick_pair {
+    uint64_t ticks, real_ns;
+};
+
+struct lpo_tick_clock {
+    LPO_VEC(struct lpo_tick_pair) pairs;
+    bool ticks_are_ns;
+    size_t last; /* the segment used last: events come in order */
+};
+
+void lpo_native_tick_clock_add(struct lpo_tick_clock *c, uint64_t ticks, uint64_t real_ns);
+/* After the last pair: sorts them and leaves out those too close to give a rate. */
+void lpo_native_tick_clock_settle(struct lpo_tick_clock *c);
+/* Never decreases with `ticks`. */
+int64_t lpo_native_tick_clock_ns(struct lpo_tick_clock *c, uint64_t ticks);
+void lpo_native_tick_clock_free(struct lpo_tick_clock *c);
+
+/* A time of the file as one that sums and differences cannot overflow. */
+int64_t lpo_native_ns(uint64_t ns);

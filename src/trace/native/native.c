@@ -6,7 +6,7 @@
 
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "trace/recorded.h"
 #include "util/budget.h"
 #include "util/err.h"

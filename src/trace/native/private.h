@@ -4,7 +4,6 @@
 
 #include "trace/link.h"
 #include "trace/native/blocks.h"
-#include "trace/native/clock.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/map.h"
@@ -221,11 +220,11 @@ void lpo_native_number(struct native *n, struct native_thread *t, int64_t ns, ui
 /* The payload of a start/end range. */
 void lpo_native_start_number(struct native *n, uint32_t range, uint16_t domain, double value);
 
-/* windows.c: before the streams; then, once all of them are read, what they say about the trace. */
+/* numbers.c: before the streams; then, once all of them are read, what they say about the trace. */
 void lpo_native_take_windows(struct native *n, const struct lpo_native_block *block);
 void lpo_native_keep_windows(struct native *n);
 
-/* calls.c */
+/* gpu_records.c */
 void lpo_native_take_calls(struct native *n, const struct lpo_native_block *block);
 
 /* range_sums.c: push/pop ranges of a file that has too many of them to keep. `open` is the range

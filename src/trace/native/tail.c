@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trace/native/tail.h"
+#include "trace/native/native.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/ncu/csv_page.h"
 #include "trace/ncu/private.h"
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "util/csv.h"
 #include "util/err.h"
 #include "util/map.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "trace/metric_rules.h"
-#include "trace/ncu/csv_page.h"
+#include "trace/ncu/private.h"
 #include "util/map.h"
 
 static uint32_t details_gpu_op(struct ncu_page *p)

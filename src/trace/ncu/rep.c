@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "trace/ncu/rep.h"
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "util/ahead.h"
 #include "util/err.h"
 #include "util/map.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "trace/nsys/stale_disk.h"
+#include "trace/nsys/private.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/budget.h"

@@ -6,7 +6,7 @@
 #include "trace/link.h"
 #include "trace/nsys/db.h"
 #include "trace/nsys/private.h"
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "util/err.h"
 #include "util/map.h"
 #include "util/str.h"

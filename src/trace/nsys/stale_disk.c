@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trace/nsys/stale_disk.h"
+#include "trace/nsys/private.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/csv.h"
 #include "util/err.h"

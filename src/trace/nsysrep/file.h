@@ -10,10 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/nsys/tables.h"
 #include "util/auto.h"
+#include "util/proto.h"
 #include "util/vec.h"
 
 struct lpo_err;
+struct lpo_nsysrep_events;
+struct lpo_trace;
 
 #define LPO_NSYSREP_MAGIC "NVIDIA Tegra Profiler Report "
 
@@ -57,3 +61,51 @@ struct lpo_nsysrep_room {
 const char *lpo_nsysrep_unpack(const struct lpo_nsysrep_file *f, const struct lpo_nsysrep_block *b,
                                struct lpo_nsysrep_room *room, struct lpo_nsysrep_bytes *body);
 void lpo_nsysrep_room_free(struct lpo_nsysrep_room *room);
+
+/* The events of some types, block by block.
+ *
+ * A second thread decompresses the blocks and looks for the events; no block is kept. What is in a
+ * block is known once it was passed: later walks leave out those that have nothing for them. */
+enum { LPO_NSYSREP_TYPES = 256 };
+
+/* What all blocks together hold, and which types somebody reads. */
+struct lpo_nsysrep_index {
+    struct lpo_nsysrep_file *file;
+    uint32_t readers[LPO_NSYSREP_TYPES]; /* bits of those who read events of a type */
+    size_t counted;                      /* blocks whose events are in these: */
+    uint64_t events, generic;
+    uint64_t types[LPO_NSYSREP_TYPES]; /* by type; the last: all beyond */
+    bool damage_noted;
+};
+
+/* Of the reader with this bit: the field `payload` of its events. */
+struct lpo_nsysrep_events *lpo_nsysrep_events_begin(struct lpo_nsysrep_index *x, uint32_t bit,
+                                                    uint32_t payload);
+/* False at the end. Damage ends the walk with a note in `t`. Good until the next. */
+bool lpo_nsysrep_events_next(struct lpo_nsysrep_events *e, struct lpo_proto *payload,
+                             struct lpo_trace *t);
+void lpo_nsysrep_events_end(struct lpo_nsysrep_events *e); /* NULL is fine */
+
+/* A report as the tables of the export that nsys would make of it.
+ *
+ * A row is an event whose fields stand where the columns say. */
+enum { LPO_NSYSREP_CLASSES = 128, LPO_NSYSREP_ANCHOR = 16 };
+
+struct lpo_nsysrep {
+    struct lpo_nsys_tables given; /* how the reader of nsys sees it */
+    struct lpo_nsysrep_index index;
+    int64_t utc_ns;            /* of the session's start; LPO_NO_TIME */
+    uint64_t strings;          /* how many there are: millions, of which few are asked for */
+    LPO_VEC(uint32_t) anchors; /* where each LPO_NSYSREP_ANCHOR-th of them begins */
+    uint32_t *names;           /* of the trace, plus one; 0: not asked for yet */
+    uint64_t classes[LPO_NSYSREP_CLASSES]; /* calls that are not read; the last: all beyond */
+};
+
+/* `rep` is zeroed but for the file of its index. */
+void lpo_nsysrep_tables_begin(struct lpo_nsysrep *rep);
+void lpo_nsysrep_tables_end(struct lpo_nsysrep *rep);
+/* Does a table have rows of such events? */
+bool lpo_nsysrep_type_is_read(const struct lpo_nsysrep *rep, uint32_t type);
+
+/* UTC of the session's start by the clocks of the report; LPO_NO_TIME (file.c). */
+int64_t lpo_nsysrep_utc(const struct lpo_nsysrep_file *f);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/nsysrep/tables.h"
-#include "trace/readers.h"
+#include "trace/nsysrep/file.h"
+#include "trace/reader.h"
 #include "util/err.h"
 #include "util/proto.h"
 #include "util/str.h"

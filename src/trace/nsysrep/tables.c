@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trace/nsysrep/tables.h"
+#include "trace/nsysrep/file.h"
 
 #include <stdlib.h>
 #include <string.h>

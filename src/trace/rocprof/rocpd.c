@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "trace/nsys/db.h"
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "trace/rocprof/private.h"
 #include "trace/trace.h"
 #include "util/err.h"

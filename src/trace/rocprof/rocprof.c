@@ -5,7 +5,7 @@
 
 #include "trace/fields.h"
 #include "trace/kineto/private.h"
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "trace/rocprof/private.h"
 #include "trace/trace.h"
 #include "util/err.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "trace/snapshot/private.h"
 #include "trace/trace.h"
 #include "util/arena.h"

@@ -2,7 +2,7 @@
 /* The pickle that torch.cuda.memory._dump_snapshot() writes. */
 #include <string.h>
 
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "trace/snapshot/private.h"
 #include "trace/trace.h"
 #include "util/arena.h"

@@ -6,7 +6,7 @@
  * JSON (build.c), so that both files give the same. */
 #include <string.h>
 
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "trace/trace.h"
 #include "trace/xprof/private.h"
 #include "util/budget.h"

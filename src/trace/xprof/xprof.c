@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "trace/fields.h"
-#include "trace/readers.h"
+#include "trace/reader.h"
 #include "trace/trace.h"
 #include "trace/xprof/private.h"
 #include "util/err.h"
