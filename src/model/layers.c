@@ -9,9 +9,11 @@
 #include "model/count.h"
 #include "model/family/fields.h"
 #include "model/model.h"
+#include "rules/rules.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
+#include "util/map.h"
 
 enum { MAX_WIDTH = 1 << 26 };
 
@@ -382,62 +384,6 @@ static int read_layer(struct reading *r, uint64_t l)
     return 0;
 }
 
-/* Keys that say a model is built of something else, and those among them that are read above. An
- * unknown family that has another one is not taken for a plain decoder. */
-static const char *const structural[] = {
-    "mamba",        "ssm",        "rwkv",       "conv_",    "linear_",          "_rank",
-    "hc_",          "block_con",  "compress",   "index_",   "latent",           "per_layer",
-    "altup",        "laurel",     "recurrent",  "hybrid",   "retent",           "attn_layer",
-    "expert_layer", "lightning",  "attn_type",  "_pattern", "cross_attention_", "memory_",
-    "adapter_",     "group_size", "block_type",
-};
-
-static const char *const understood[] = {
-    "kv_lora_rank",
-    "q_lora_rank",
-    "index_topk",
-    "index_n_heads",
-    "index_head_dim",
-    "linear_attn_config",
-    "linear_num_value_heads",
-    "linear_num_key_heads",
-    "linear_key_head_dim",
-    "linear_value_head_dim",
-    "linear_conv_kernel_dim",
-    "hybrid_override_pattern",
-    "layers_block_type",
-    "block_configs",
-    "conv_kernel",
-    "mamba_num_heads",
-    "mamba_head_dim",
-    "mamba_n_heads",
-    "mamba_d_head",
-    "mamba_d_state",
-    "mamba_n_groups",
-    "mamba_d_conv",
-    "mamba_expand",
-    "mamba_chunk_size",
-    "mamba_conv_bias",
-    "mamba_proj_bias",
-    "mamba_hidden_act",
-    "mamba_ssm_dtype",
-    "mamba_ssm_cache_dtype",
-    "ssm_state_size",
-    "use_mamba_kernels",
-    "num_global_key_value_heads",
-    "moe_latent_size",
-    "latent_moe_use_norm",
-    "hidden_size_per_layer_input",
-    "vocab_size_per_layer_input",
-    "sliding_window_pattern",
-    "_sliding_window_pattern",
-    "mtp_layers_block_type",
-    "index_topk_freq",
-    "indexer_rope_interleave",
-    "time_step_rank",
-    "num_index_tokens",
-};
-
 static bool says_nothing(const struct lpo_json *v)
 {
     return v->kind == LPO_JSON_NULL || (v->kind == LPO_JSON_BOOL && !v->boolean) ||
@@ -445,17 +391,19 @@ static bool says_nothing(const struct lpo_json *v)
            ((v->kind == LPO_JSON_ARRAY || v->kind == LPO_JSON_OBJECT) && !v->first);
 }
 
+/* An unknown family with a key of a structure that is not read is not taken for a plain decoder. */
 static int check_understood(struct reading *r)
 {
+    const struct lpo_map *structural = lpo_rules_words("families", "unknown_keys", "structural");
+
     LPO_JSON_EACH(item, r->f->config)
     {
-        bool suspicious = false, known = says_nothing(item);
+        bool suspicious = false;
 
-        for (size_t i = 0; i < sizeof structural / sizeof *structural; i++)
-            suspicious |= strstr(item->key, structural[i]) != NULL;
-        for (size_t i = 0; i < sizeof understood / sizeof *understood; i++)
-            known |= strcmp(item->key, understood[i]) == 0;
-        if (suspicious && !known)
+        for (size_t i = 0; i < lpo_map_count(structural); i++)
+            suspicious |= strstr(item->key, lpo_map_key(structural, i, NULL)) != NULL;
+        if (suspicious && !says_nothing(item) &&
+            !lpo_rules_has("families", "unknown_keys", "understood", item->key))
             return lpo_fail(r->err, LPO_E_NOTFOUND,
                             "the config's '%s' says that this model has a structure lpo does not "
                             "know: nothing is counted rather than something wrong",

@@ -28,8 +28,8 @@ static struct embedded {
     {                                                                                              \
         .name = #table, .text = lpo_rules_##table, .len = &lpo_rules_##table##_len                 \
     }
-    FILE_OF(kernels), FILE_OF(operators), FILE_OF(steps),    FILE_OF(clients),
-    FILE_OF(metrics), FILE_OF(families),  FILE_OF(settings),
+    FILE_OF(kernels),  FILE_OF(operators), FILE_OF(steps), FILE_OF(clients), FILE_OF(metrics),
+    FILE_OF(families), FILE_OF(settings),  FILE_OF(tools), FILE_OF(secrets),
 #undef FILE_OF
 };
 
@@ -182,4 +182,115 @@ const char *lpo_rules_value(const struct lpo_map *words, const char *word, size_
     const uint64_t *value = lpo_map_find(words, word, len);
 
     return value ? (const char *)(uintptr_t)*value : NULL;
+}
+
+bool lpo_rules_has(const char *name, const char *table, const char *value, const char *word)
+{
+    return lpo_rules_value(lpo_rules_words(name, table, value), word, strlen(word)) != NULL;
+}
+
+/* --- rows into structs ---------------------------------------------------------------------- */
+
+static void read_row(const struct lpo_rules_table *t, const struct lpo_node *row, char *out);
+
+/* The row of `table` that others name so. A name that no row has is a bug: a test reads them all.
+ */
+static const struct lpo_node *find_row(const char *file, const char *table, const char *name)
+{
+    const struct lpo_node *rows = lpo_node_get(lpo_rules(file), table);
+
+    for (size_t i = 0; rows && i < rows->count; i++)
+        if (lpo_streq(lpo_node_text_at(rows->items[i], "as"), name))
+            return rows->items[i];
+    abort();
+}
+
+static int number_of(const char *const *words, const char *word, size_t len)
+{
+    for (int i = 0; words[i]; i++)
+        if (strlen(words[i]) == len && memcmp(words[i], word, len) == 0)
+            return i;
+    abort();
+}
+
+static unsigned set_of(const char *const *words, const char *said)
+{
+    unsigned all = 0;
+
+    for (size_t n; *said; said += n + (said[n] == ' ')) {
+        n = strcspn(said, " ");
+        all |= 1u << number_of(words, said, n);
+    }
+    return all;
+}
+
+static const void *row_of(const struct lpo_rules_member *m, const char *name)
+{
+    char *row = lpo_xcalloc(1, m->of->size); /* data of the program: never freed */
+
+    read_row(m->of, find_row(m->of->file, m->of->name, name), row);
+    return row;
+}
+
+static void fill(const struct lpo_rules_member *m, const struct lpo_node *said, void *to)
+{
+    switch (m->kind) {
+    case LPO_RULES_TEXT:
+        *(const char **)to = said->kind == LPO_NODE_NULL ? NULL : said->text;
+        break;
+    case LPO_RULES_FLAG:
+        *(bool *)to = said->boolean;
+        break;
+    case LPO_RULES_INT:
+        *(int *)to =
+            m->words ? number_of(m->words, said->text, strlen(said->text)) : (int)said->integer;
+        break;
+    case LPO_RULES_SET:
+        *(unsigned *)to = set_of(m->words, said->text);
+        break;
+    case LPO_RULES_SIZE:
+        *(size_t *)to = (size_t)said->integer;
+        break;
+    case LPO_RULES_ROW:
+        *(const void **)to = row_of(m, said->text);
+        break;
+    }
+}
+
+static void read_row(const struct lpo_rules_table *t, const struct lpo_node *row, char *out)
+{
+    const char *base = row->kind == LPO_NODE_MAP ? lpo_node_text_at(row, "base") : NULL;
+
+    if (base)
+        read_row(t, find_row(t->file, t->bases, base), out);
+    for (size_t i = 0; row->kind == LPO_NODE_LIST && i < row->count; i++)
+        fill(&t->members[i], row->items[i], out + t->members[i].at);
+    for (size_t i = 0; row->kind == LPO_NODE_MAP && i < row->npairs; i++) {
+        const char *key = row->pairs[i].key->text;
+        const struct lpo_rules_member *m = t->members;
+
+        if (strcmp(key, "base") == 0 || strcmp(key, "as") == 0)
+            continue;
+        while (m < t->members + t->nmembers && strcmp(m->key, key) != 0)
+            m++;
+        if (m == t->members + t->nmembers)
+            abort();
+        fill(m, row->pairs[i].value, out + m->at);
+    }
+}
+
+const void *lpo_rules_rows(struct lpo_rules_table *t, size_t *count)
+{
+    static pthread_mutex_t tables = PTHREAD_MUTEX_INITIALIZER;
+    const struct lpo_node *all = lpo_node_get(lpo_rules(t->file), t->name);
+
+    *count = all->count;
+    pthread_mutex_lock(&tables);
+    if (!t->rows) {
+        t->rows = lpo_xcalloc(all->count, t->size); /* as above */
+        for (size_t i = 0; i < all->count; i++)
+            read_row(t, all->items[i], t->rows + i * t->size);
+    }
+    pthread_mutex_unlock(&tables);
+    return t->rows;
 }

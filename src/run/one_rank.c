@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lpo/launchers.h"
+#include "rules/rules.h"
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -20,119 +21,21 @@
 
 /* --- where the program begins --------------------------------------------------------------- */
 
-/* Options of Open MPI's and MPICH's mpirun. Those that are not here take one value. */
-static const char *const mpirun_alone[] = {
-    "allow-run-as-root",
-    "oversubscribe",
-    "nooversubscribe",
-    "report-bindings",
-    "tag-output",
-    "display-map",
-    "display-topo",
-    "timestamp-output",
-    "use-hwthread-cpus",
-    "pernode",
-    "npernode-all",
-    "merge-stderr-to-stdout",
-    "verbose",
-    "quiet",
-    "v",
-    "q",
-    "debug-daemons",
-    "leave-session",
-    "nolocal",
-    "novm",
-    "bynode",
-    "byslot",
-    "do-not-resolve",
-    "enable-recovery",
-    "disable-recovery",
-    "index-argv-by-rank",
-    "xterm-all",
-    "prepend-rank",
-    "l",
-    "envall",
-    "envnone",
-    NULL,
-};
-static const char *const mpirun_pairs[] = { "mca",     "gmca", "omca", "pmca",
-                                            "prtemca", "env",  "genv", NULL };
-static const char *const srun_alone[] = {
-    "label",
-    "l",
-    "overcommit",
-    "O",
-    "exclusive",
-    "overlap",
-    "unbuffered",
-    "u",
-    "verbose",
-    "v",
-    "quiet",
-    "Q",
-    "pty",
-    "no-kill",
-    "k",
-    "preserve-env",
-    "E",
-    "H",
-    "hold",
-    "s",
-    "oversubscribe",
-    "contiguous",
-    "disable-status",
-    "X",
-    "Z",
-    "no-allocate",
-    "reboot",
-    "spread-job",
-    "use-min-nodes",
-    "exact",
-    "kill-on-bad-exit",
-    "K",
-    "multi-prog",
-    "whole",
-    NULL,
-};
-static const char *const jsrun_alone[] = { "h", "i", "immediate", "V", "version", NULL };
-static const char *const flux_alone[] = { "l",          "label-io", "v",       "verbose",
-                                          "exclusive",  "x",        "dry-run", "quiet",
-                                          "unbuffered", "u",        "wait",    NULL };
-static const char *const none[] = { NULL };
-
-/* Launchers whose words end with the program and its own. */
-static const struct words_launcher {
-    const char *name;
-    const char *const *alone, *const *pairs; /* options without a value, and with two */
-    size_t first;                            /* words of a command before its options: "flux run" */
-    bool short_value; /* -n8 is -n 8, where others would mean an option of two letters */
-} words_launchers[] = {
-    { "mpirun", mpirun_alone, mpirun_pairs, 0, false },
-    { "mpiexec", mpirun_alone, mpirun_pairs, 0, false },
-    { "mpirun.openmpi", mpirun_alone, mpirun_pairs, 0, false },
-    { "mpiexec.openmpi", mpirun_alone, mpirun_pairs, 0, false },
-    { "mpiexec.hydra", mpirun_alone, mpirun_pairs, 0, false },
-    { "orterun", mpirun_alone, mpirun_pairs, 0, false },
-    { "prterun", mpirun_alone, mpirun_pairs, 0, false },
-    { "srun", srun_alone, none, 0, true },
-    { "jsrun", jsrun_alone, none, 0, true },
-    { "flux", flux_alone, none, 1, true },
+/* Launchers whose words end with the program and its own: conf/rules/tools.yaml. */
+struct words_launcher {
+    const char *name, *words; /* whose options it has */
+    int skip;                 /* words of a command before its options: "flux run" */
+    bool short_value;         /* -n8 is -n 8, where others would mean an option of two letters */
 };
 
-/* Launchers that start Python by themselves, and their modules for python -m. */
-static const char *const python_launchers[] = { "torchrun", "accelerate", "deepspeed" };
-static const char *const python_modules[] = {
-    "torch.distributed.run",      "torch.distributed.launch",  "torch.distributed.elastic.run",
-    "accelerate.commands.launch", "deepspeed.launcher.runner", "deepspeed.launcher.launch",
+static const struct lpo_rules_member members[] = {
+    LPO_RULES_MEMBER(words_launcher, TEXT, name),
+    LPO_RULES_MEMBER(words_launcher, TEXT, words),
+    LPO_RULES_MEMBER(words_launcher, INT, skip),
+    LPO_RULES_MEMBER(words_launcher, FLAG, short_value),
 };
-
-static bool is_in(const char *const *list, const char *word)
-{
-    for (; *list; list++)
-        if (strcmp(*list, word) == 0)
-            return true;
-    return false;
-}
+static struct lpo_rules_table words_launchers =
+    LPO_RULES_TABLE("tools", "launchers", members, words_launcher);
 
 /* How many words the option at `word` takes besides its own. */
 static size_t values_of(const struct words_launcher *l, const char *word)
@@ -140,16 +43,16 @@ static size_t values_of(const struct words_launcher *l, const char *word)
     const char *name = word + strspn(word, "-");
     size_t dashes = (size_t)(name - word);
 
-    if (strchr(word, '=') || is_in(l->alone, name))
+    if (strchr(word, '=') || lpo_rules_has("tools", "launcher_flags", l->words, name))
         return 0;
     if (l->short_value && dashes == 1 && strlen(name) > 1)
         return 0;
-    return is_in(l->pairs, name) ? 2 : 1;
+    return lpo_rules_has("tools", "launcher_pairs", l->words, name) ? 2 : 1;
 }
 
 static size_t find_program(const struct words_launcher *l, const char *const *argv, size_t argc)
 {
-    size_t i = 1 + l->first;
+    size_t i = 1 + (size_t)l->skip;
 
     while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0)
         i += 1 + values_of(l, argv[i]);
@@ -160,16 +63,11 @@ static bool starts_python(const char *const *argv, size_t argc)
 {
     const char *base = lpo_path_base(argv[0]);
 
-    for (size_t i = 0; i < sizeof python_launchers / sizeof *python_launchers; i++)
-        if (strcmp(base, python_launchers[i]) == 0)
-            return true;
+    if (lpo_rules_has("tools", "python_launchers", "program", base))
+        return true;
     for (size_t i = 1; lpo_str_starts(base, "python") && i + 1 < argc && argv[i][0] == '-'; i++) {
-        if (strcmp(argv[i], "-m") != 0)
-            continue;
-        for (size_t k = 0; k < sizeof python_modules / sizeof *python_modules; k++)
-            if (strcmp(argv[i + 1], python_modules[k]) == 0)
-                return true;
-        return false;
+        if (strcmp(argv[i], "-m") == 0)
+            return lpo_rules_has("tools", "python_launchers", "module", argv[i + 1]);
     }
     return false;
 }
@@ -185,13 +83,16 @@ static bool may_be_program(const char *word)
 int lpo_run_one_rank_find(const char *const *argv, size_t argc, struct lpo_one_rank *out,
                           struct lpo_err *err)
 {
+    size_t count;
+    const struct words_launcher *launchers = lpo_rules_rows(&words_launchers, &count);
+
     *out = (struct lpo_one_rank){ .launcher = argc ? lpo_path_base(argv[0]) : "" };
     if (argc && starts_python(argv, argc)) {
         out->way = LPO_ONE_RANK_PYTHON;
         return 0;
     }
-    for (size_t i = 0; argc && i < sizeof words_launchers / sizeof *words_launchers; i++) {
-        const struct words_launcher *l = &words_launchers[i];
+    for (size_t i = 0; argc && i < count; i++) {
+        const struct words_launcher *l = &launchers[i];
 
         if (strcmp(l->name, out->launcher) != 0)
             continue;

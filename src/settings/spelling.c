@@ -4,80 +4,21 @@
 #include <string.h>
 
 #include "hydra/compose.h"
+#include "rules/rules.h"
 #include "util/str.h"
-
-/* Longer paths before their heads: the first row that fits is taken, then the rest is tried again.
- */
-static const struct lpo_spelling table_[] = {
-    /* the keys of ncu's command line once stood beside its presets */
-    { "pipeline.ncu.nvtx_include", "pipeline.ncu.ncu_cli.nvtx.include" },
-    { "pipeline.ncu.nvtx_exclude", "pipeline.ncu.ncu_cli.nvtx.exclude" },
-    { "pipeline.ncu.nvtx", "pipeline.ncu.ncu_cli.nvtx" },
-    { "pipeline.ncu.set", "pipeline.ncu.ncu_cli.set" },
-    { "pipeline.ncu.metrics", "pipeline.ncu.ncu_cli.metrics" },
-    { "pipeline.ncu.sections", "pipeline.ncu.ncu_cli.sections" },
-    { "pipeline.ncu.csv", "pipeline.ncu.ncu_cli.export.csv" },
-    { "pipeline.ncu.target_processes", "pipeline.ncu.ncu_cli.target_processes" },
-    { "pipeline.ncu.replay_mode", "pipeline.ncu.ncu_cli.replay_mode" },
-    { "pipeline.ncu.kernel_name", "pipeline.ncu.ncu_cli.kernel_name" },
-    { "pipeline.ncu.kernel_regex", "pipeline.ncu.ncu_cli.kernel_name" },
-    { "pipeline.ncu.launch_skip", "pipeline.ncu.ncu_cli.launch_skip" },
-    { "pipeline.ncu.launch_count", "pipeline.ncu.ncu_cli.launch_count" },
-    { "pipeline.ncu.extra_args", "pipeline.ncu.ncu_cli.extra_args" },
-    { "pipeline.ncu.export", "pipeline.ncu.ncu_cli.export" },
-    /* stages were once switched by `enabled` */
-    { "pipeline.static_analysis.enabled", "pipeline.static_analysis.enable" },
-    { "pipeline.direct_inference.enabled", "pipeline.direct_inference.enable" },
-    { "pipeline.native.enabled", "pipeline.native.enable" },
-    { "pipeline.torch_profiler.enabled", "pipeline.torch_profiler.enable" },
-    { "pipeline.nsys.enabled", "pipeline.nsys.enable" },
-    { "pipeline.ncu.enabled", "pipeline.ncu.enable" },
-    { "pipeline.nvml.enabled", "pipeline.nvml.enable" },
-    /* stages once stood at the top */
-    { "analysis.static", "pipeline.static_analysis" },
-    { "static_analysis", "pipeline.static_analysis" },
-    { "direct_inference", "pipeline.direct_inference" },
-    { "torch_profiler", "pipeline.torch_profiler" },
-    { "profiling.torch", "pipeline.torch_profiler" },
-    { "profiling.nsys", "pipeline.nsys" },
-    { "profiling.ncu", "pipeline.ncu" },
-    { "nsys", "pipeline.nsys" },
-    { "ncu", "pipeline.ncu" },
-    { "pipeline.nsys.capture", "pipeline.nsys.capture_range", .not_map = true },
-    { "pipeline.torch_profiler.rep_max_new_tokens", "run.representative_max_new_tokens" },
-    { "pipeline.torch_profiler.warmup_synthetic", "" }, /* each shape is warmed up as it is */
-    { "pipeline.torch_profiler.output.prediction.enable", "pipeline.torch_profiler.predictions" },
-    { "pipeline.direct_inference.output.prediction.enable",
-      "pipeline.direct_inference.predictions" },
-    { "outputs.save_predictions", "pipeline.direct_inference.predictions" },
-    /* the two runners had settings of their own */
-    { "stage1_runner.disable_static", "" },
-    { "stage1_runner.analysis.static", "pipeline.static_analysis" },
-    { "stage1_runner.pipeline", "pipeline" },
-    { "stage2_runner.pipeline", "pipeline" },
-    { "stage1_runner.repeats", "dataset.sampling.num_samples_per_epoch" },
-    { "artifacts.stage2_dir", "artifacts.runs_dir" },
-    { "stage1_runner", "run" },
-    { "stage2_runner", "run" },
-    { "run.stage1_repeats", "dataset.sampling.num_samples_per_epoch" },
-    { "run.top_n", "run.top_n_kernels" },
-    /* pages were cut up by the model's config, and prompts had another name */
-    { "model.preprocess.base_size", "infer.image_size" },
-    { "model.preprocess.image_size", "infer.crop_size" },
-    { "model.preprocess.crop_mode", "infer.crop_mode" },
-    { "infer.decoder_prompt", "infer.prompt" },
-    { "use_flash_attn", "workload.hf.flash_attention" },
-    { "device", "run.device" },
-    { "repeats", "run.repeats" },
-    { "runners.analysis.static", "pipeline.static_analysis" },
-    { "runner@stage1_runner=stage1.no-static", "pipeline.static_analysis.enable=false" },
-    { "runner@stage1_runner=stage1.default", "pipeline.static_analysis.enable=true" },
-    { NULL, NULL },
-};
 
 const struct lpo_spelling *lpo_settings_spellings(void)
 {
-    return table_;
+    static const struct lpo_rules_member members[] = {
+        LPO_RULES_MEMBER(lpo_spelling, TEXT, old),
+        LPO_RULES_MEMBER(lpo_spelling, TEXT, now),
+        LPO_RULES_MEMBER(lpo_spelling, FLAG, not_map),
+    };
+    static struct lpo_rules_table table =
+        LPO_RULES_TABLE("settings", "spellings", members, lpo_spelling);
+    size_t count;
+
+    return lpo_rules_rows(&table, &count); /* the last one is empty */
 }
 
 /* The model's folder tells which program runs it. */

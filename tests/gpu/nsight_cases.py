@@ -234,7 +234,7 @@ def part_failures(lab: Lab) -> None:
     lab.check("unknown section: the nearest and the list, before the capture", run.code == 1 and "'SpeedOfLight'" in run.said("ncu") and
               "sections.txt" in run.said("ncu") and not run.files("ncu/cmd.txt"), (run.code, run.said("ncu")))
     lab.check("unknown section: sections.txt is there", "SpeedOfLight" in run.text("ncu/sections.txt"))
-    done = lab.call(["ncu", "--section", "SpeedOfLigt", *toy()])  # its own words, for tool_messages.c
+    done = lab.call(["ncu", "--section", "SpeedOfLigt", *toy()])  # its own words, for conf/rules/tools.yaml
     print("    ncu itself says: " + " | ".join((done.stdout + done.stderr).splitlines()[-4:]), f"(exit code {done.returncode})")
 
 

@@ -26,6 +26,9 @@ static const struct table_case {
     { "operators that have a rule", "operators", "operators", 346 },
     { "a table that is not there", "operators", "functions", 0 },
     { "parts of metrics", "metrics", "combine", 15 },
+    { "options of launchers without a value", "tools", "launcher_flags", 81 },
+    { "words of secret names", "secrets", "names", 104 },
+    { "keys that a plain decoder does not have", "families", "unknown_keys", 70 },
 };
 
 static void check_table(void **state)

@@ -12,11 +12,13 @@
 #include <unistd.h>
 
 #include "model/count.h"
+#include "rules/rules.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/input.h"
 #include "util/json.h"
 #include "util/json_write.h"
+#include "util/map.h"
 #include "util/str.h"
 
 /* ggml's numbers: name, elements of a block, bytes of a block with its scales. Gaps are
@@ -348,61 +350,6 @@ int lpo_model_gguf_read(struct lpo_arena *a, const char *path, const struct lpo_
     return rc < 0 ? lpo_ctx(err, "'%s'", path) : 0;
 }
 
-static const struct {
-    const char *architecture, *model_type;
-} families[] = {
-    { "llama", "llama" },
-    { "qwen2", "qwen2" },
-    { "qwen2moe", "qwen2_moe" },
-    { "qwen3", "qwen3" },
-    { "qwen3moe", "qwen3_moe" },
-    { "gemma", "gemma" },
-    { "gemma2", "gemma2" },
-    { "gemma3", "gemma3_text" },
-    { "phi2", "phi" },
-    { "phi3", "phi3" },
-    { "gpt2", "gpt2" },
-    { "gptneox", "gpt_neox" },
-    { "falcon", "falcon" },
-    { "starcoder2", "starcoder2" },
-    { "olmo2", "olmo2" },
-    { "olmoe", "olmoe" },
-    { "granite", "granite" },
-    { "command-r", "cohere" },
-    { "cohere2", "cohere2" },
-    { "stablelm", "stablelm" },
-    { "glm4", "glm4" },
-    { "glm4moe", "glm4_moe" },
-    { "smollm3", "smollm3" },
-    { "ernie4_5", "ernie4_5" },
-    { "ernie4_5-moe", "ernie4_5_moe" },
-    { "deepseek2", "deepseek_v2" },
-    { "gpt-oss", "gpt_oss" },
-};
-
-/* The metadata key "<architecture>.<theirs>" is `ours` in a config.json. */
-static const struct {
-    const char *theirs, *ours;
-} keys[] = {
-    { "embedding_length", "hidden_size" },
-    { "block_count", "num_hidden_layers" },
-    { "feed_forward_length", "intermediate_size" },
-    { "attention.head_count", "num_attention_heads" },
-    { "attention.head_count_kv", "num_key_value_heads" },
-    { "attention.key_length", "head_dim" },
-    { "context_length", "max_position_embeddings" },
-    { "vocab_size", "vocab_size" },
-    { "attention.sliding_window", "sliding_window" },
-    { "expert_count", "num_local_experts" },
-    { "expert_used_count", "num_experts_per_tok" },
-    { "expert_feed_forward_length", "moe_intermediate_size" },
-    { "expert_shared_feed_forward_length", "shared_expert_intermediate_size" },
-    { "expert_shared_count", "n_shared_experts" },
-    { "leading_dense_block_count", "first_k_dense_replace" },
-    { "attention.q_lora_rank", "q_lora_rank" },
-    { "attention.kv_lora_rank", "kv_lora_rank" },
-};
-
 static const struct lpo_gguf_value *find(const lpo_gguf_values *values, const char *architecture,
                                          const char *key)
 {
@@ -431,13 +378,13 @@ static bool whole(const struct lpo_gguf_value *v)
 static const char *family_of(const lpo_gguf_values *values, const char *architecture)
 {
     const struct lpo_gguf_value *experts = find(values, architecture, "expert_count");
+    const char *type;
 
     if (strcmp(architecture, "llama") == 0 && experts && experts->number > 0)
         return "mixtral";
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (strcmp(families[i].architecture, architecture) == 0)
-            return families[i].model_type;
-    return architecture;
+    type = lpo_rules_value(lpo_rules_words("families", "gguf_types", NULL), architecture,
+                           strlen(architecture));
+    return type ? type : architecture;
 }
 
 /* MLA's head sizes: newer files keep the expanded ones under "_mla". */
@@ -479,6 +426,7 @@ const struct lpo_json *lpo_model_gguf_config(struct lpo_arena *a, const lpo_gguf
     const struct lpo_gguf_value *heads = find(values, arch, "attention.head_count");
     const struct lpo_gguf_value *rope = find(values, arch, "rope.dimension_count");
     const struct lpo_gguf_value *wide = find(values, arch, "embedding_length");
+    const struct lpo_map *keys = lpo_rules_words("families", "gguf_keys", NULL);
     const struct lpo_json *config = NULL;
     struct lpo_err err = { 0 };
     LPO_STR text = { 0 };
@@ -486,11 +434,12 @@ const struct lpo_json *lpo_model_gguf_config(struct lpo_arena *a, const lpo_gguf
 
     lpo_jw_object(&w, NULL);
     lpo_jw_text(&w, "model_type", family_of(values, arch));
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const struct lpo_gguf_value *v = find(values, arch, keys[i].theirs);
+    for (size_t i = 0; i < lpo_map_count(keys); i++) {
+        const char *theirs = lpo_map_key(keys, i, NULL);
+        const struct lpo_gguf_value *v = find(values, arch, theirs);
 
         if (whole(v))
-            lpo_jw_int(&w, keys[i].ours, (int64_t)v->number);
+            lpo_jw_int(&w, lpo_rules_value(keys, theirs, strlen(theirs)), (int64_t)v->number);
     }
     if (find(values, arch, "attention.kv_lora_rank"))
         add_mla(&w, values, arch);

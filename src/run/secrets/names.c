@@ -2,7 +2,9 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "rules/rules.h"
 #include "run/secrets/secrets.h"
+#include "util/map.h"
 #include "util/str.h"
 
 enum { MAX_WORDS = 16, WORD_BYTES = 32 };
@@ -38,18 +40,17 @@ static struct words split(const char *name)
     return w;
 }
 
-static bool is_one_of(const char *word, const char *const *list)
+static bool is_a(const char *kind, const char *word)
 {
-    for (; *list; list++)
-        if (*word == **list && strcmp(word, *list) == 0)
-            return true;
-    return false;
+    return lpo_rules_has("secrets", "names", kind, word);
 }
 
-static bool ends_in_one_of(const char *word, const char *const *list)
+static bool ends_in_password(const char *word)
 {
-    for (; *list; list++)
-        if (lpo_str_ends(word, *list))
+    const struct lpo_map *passwords = lpo_rules_words("secrets", "names", "password");
+
+    for (size_t i = 0; i < lpo_map_count(passwords); i++)
+        if (lpo_str_ends(word, lpo_map_key(passwords, i, NULL)))
             return true;
     return false;
 }
@@ -57,66 +58,42 @@ static bool ends_in_one_of(const char *word, const char *const *list)
 /* max_new_tokens, eos_token, token_type, num_key_value_heads: words of models, not of secrets. */
 static bool is_of_a_model(const struct words *w, size_t i)
 {
-    static const char *const before[] = { "eos",   "bos",    "pad",    "unk",     "sep",     "cls",
-                                          "mask",  "image",  "video",  "audio",   "stop",    "end",
-                                          "start", "new",    "prompt", "special", "max",     "min",
-                                          "num",   "input",  "output", "total",   "per",     "kv",
-                                          "sort",  "group",  "dict",   "query",   "context", "chat",
-                                          "n",     "forced", "first",  "last",    NULL };
-    static const char *const after[] = { "id",   "ids",  "type",  "types",  "count",     "limit",
-                                         "dim",  "size", "value", "values", "embedding", "length",
-                                         "rate", "proj", "heads", NULL };
     const char *next = i + 1 < w->len ? w->at[i + 1] : "";
     bool key = strcmp(w->at[i], "key") == 0; /* but AWS_ACCESS_KEY_ID */
 
-    return (i && is_one_of(w->at[i - 1], before)) ||
-           (is_one_of(next, after) && !(key && lpo_str_starts(next, "id")));
+    return (i && is_a("model_before", w->at[i - 1])) ||
+           (is_a("model_behind", next) && !(key && lpo_str_starts(next, "id")));
 }
 
 /* SOME_KEY of the environment is a secret; of the keys of a config (image_key, sort_key) and of
  * options only those that open something. */
 static bool opens_something(const struct words *w, size_t i)
 {
-    static const char *const before[] = { "api",     "access", "secret",  "private", "auth",
-                                          "ssh",     "master", "signing", "account", "encryption",
-                                          "license", "client", "session", "service", "subscription",
-                                          "hf",      "wandb",  "openai",  "aws",     "azure",
-                                          "gcp",     "google", "github",  "storage", "anthropic",
-                                          "deploy",  "shared", "app",     NULL };
-
-    return w->upper || i == 0 || is_one_of(w->at[i - 1], before);
+    return w->upper || i == 0 || is_a("opens", w->at[i - 1]);
 }
 
 static bool word_is_secret(const struct words *w, size_t i)
 {
-    static const char *const whole[] = { "pass",   "auth", "authorization", "pat", "cookie",
-                                         "bearer", "cred", "creds",         "jwt", NULL };
-    static const char *const upper[] = { "tokens", "keys", NULL };
     const char *word = w->at[i];
 
     if (is_of_a_model(w, i))
         return false;
     if (lpo_str_ends(word, "key"))
         return opens_something(w, i) || lpo_str_ends(word, "apikey");
-    return is_one_of(word, whole) || lpo_str_ends(word, "token") ||
-           (w->upper && is_one_of(word, upper));
+    return is_a("secret", word) || lpo_str_ends(word, "token") ||
+           (w->upper && is_a("variable", word));
 }
 
 enum lpo_secret_name lpo_secrets_name(const char *name)
 {
-    static const char *const places[] = { "path", "file", "dir",      "folder",
-                                          "sock", "name", "filename", NULL };
-    static const char *const passwords[] = { "password",    "passwords", "passwd",  "passphrase",
-                                             "passcode",    "secret",    "secrets", "credential",
-                                             "credentials", NULL };
     enum lpo_secret_name found = LPO_NAME_PLAIN;
     struct words w = split(name);
 
     /* HF_TOKEN_PATH says where the secret is, not what it is */
-    if (w.len && is_one_of(w.at[w.len - 1], places))
+    if (w.len && is_a("place", w.at[w.len - 1]))
         return LPO_NAME_PLAIN;
     for (size_t i = 0; i < w.len; i++) {
-        if (ends_in_one_of(w.at[i], passwords))
+        if (ends_in_password(w.at[i]))
             return LPO_NAME_PASSWORD;
         /* DB_PWD, but PWD and OLDPWD are folders */
         if (i && strcmp(w.at[i], "pwd") == 0)
