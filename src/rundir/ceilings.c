@@ -13,7 +13,6 @@
 #include "run/install.h"
 #include "run/provenance.h"
 #include "settings/settings.h"
-#include "trace/names.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -43,9 +42,7 @@ static bool of_device(struct lpo_arena *a, const struct lpo_trace *t, const stru
                       const char *const *dirs, struct lpo_hardware *out)
 {
     struct lpo_gpu_attributes gpu = {
-        .name = g->name == LPO_NONE
-                    ? NULL
-                    : lpo_arena_strdup(a, lpo_trace_names_text(t->names, g->name, NULL)),
+        .name = g->name == LPO_NONE ? NULL : lpo_arena_strdup(a, lpo_trace_text(t, g->name)),
         .sms = g->sms,
         .cc_major = g->cc_major,
         .cc_minor = g->cc_minor,

@@ -10,8 +10,8 @@
 #include "trace/host.h"
 #include "trace/merge.h"
 #include "trace/metric_rules.h"
-#include "trace/names.h"
 #include "util/map.h"
+#include "util/str.h"
 
 /* Keys are the bytes of the row; values its index. */
 struct indexes {
@@ -24,7 +24,7 @@ struct lpo_trace *lpo_trace_create(void)
     struct lpo_trace *t = lpo_xcalloc(1, sizeof *t);
     struct indexes *x = lpo_xcalloc(1, sizeof *x);
 
-    t->names = lpo_trace_names_create();
+    t->names = lpo_map_create();
     t->host = lpo_host_create();
     x->processes = lpo_map_create();
     x->threads = lpo_map_create();
@@ -60,7 +60,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_map_destroy(x->op_args);
     lpo_map_pair_free(&x->looks);
     free(x);
-    lpo_trace_names_destroy(t->names);
+    lpo_map_destroy(t->names);
     lpo_vec_free(&t->gpu_ops);
     lpo_vec_free(&t->launches);
     lpo_vec_free(&t->calls);
@@ -123,24 +123,50 @@ uint64_t lpo_trace_range_count(const struct lpo_trace *t)
     return count;
 }
 
+/* --- names: a table whose values are their own index ---------------------------------------- */
+
+enum { LONGEST_NAME = 32768, KEPT_NAME = 4096 };
+
+/* Nobody reads a name of a megabyte, and every table, page and search would carry it at each use.
+ */
+static const char *bound_name(const char *text, size_t *len, struct lpo_str *room)
+{
+    if (*len <= LONGEST_NAME)
+        return text;
+    lpo_str_add_bounded(room, text, *len, KEPT_NAME);
+    *len = room->len;
+    return room->at;
+}
+
 uint32_t lpo_trace_namen(struct lpo_trace *t, const char *text, size_t len)
 {
-    return lpo_trace_names_put(t->names, text, len);
+    LPO_STR room = { 0 };
+    const char *kept = bound_name(text, &len, &room);
+    bool fresh;
+    uint64_t *slot = lpo_map_put(t->names, kept, len, &fresh);
+
+    if (fresh)
+        *slot = lpo_map_count(t->names) - 1;
+    return (uint32_t)*slot;
 }
 
 uint32_t lpo_trace_name_find(const struct lpo_trace *t, const char *text, size_t len)
 {
-    return lpo_trace_names_find(t->names, text, len);
+    LPO_STR room = { 0 };
+    const char *kept = bound_name(text, &len, &room);
+    const uint64_t *slot = lpo_map_find(t->names, kept, len);
+
+    return slot ? (uint32_t)*slot : LPO_NONE;
 }
 
 uint32_t lpo_trace_name(struct lpo_trace *t, const char *text)
 {
-    return lpo_trace_names_put(t->names, text, strlen(text));
+    return lpo_trace_namen(t, text, strlen(text));
 }
 
 const char *lpo_trace_text(const struct lpo_trace *t, uint32_t name)
 {
-    return name == LPO_NONE ? "" : lpo_trace_names_text(t->names, name, NULL);
+    return name == LPO_NONE ? "" : lpo_map_key(t->names, name, NULL);
 }
 
 size_t lpo_trace_text_len(const struct lpo_trace *t, uint32_t name)
@@ -148,13 +174,13 @@ size_t lpo_trace_text_len(const struct lpo_trace *t, uint32_t name)
     size_t len = 0;
 
     if (name != LPO_NONE)
-        lpo_trace_names_text(t->names, name, &len);
+        lpo_map_key(t->names, name, &len);
     return len;
 }
 
 size_t lpo_trace_name_count(const struct lpo_trace *t)
 {
-    return lpo_trace_names_count(t->names);
+    return lpo_map_count(t->names);
 }
 
 /* Looks `key` up in `map`; when new, the caller appends the row that *fresh announces. */

@@ -54,6 +54,11 @@ enum lpo_skip {
     LPO_SKIP_BUT_PYTHON = 64, /* beside LPO_SKIP_CALLS: `python` is read nevertheless */
 };
 
+/* In an initializer: what no source has said of an operation yet. */
+#define LPO_GPU_OP_UNKNOWN                                                                         \
+    .launch = LPO_NONE, .stack = LPO_NONE, .capture = LPO_NONE, .shape = LPO_NONE,                 \
+    .metrics = LPO_NONE
+
 /* One kernel, copy or memset on a GPU. */
 struct lpo_gpu_op {
     int64_t start_ns, end_ns; /* end >= start */
@@ -486,8 +491,6 @@ struct lpo_trace_note {
     uint64_t count; /* how many records it is about; 0: the whole file */
 };
 
-struct lpo_trace_names;
-
 /* What lpo cannot read of a file, but the tool that wrote it can. */
 enum lpo_trace_need {
     LPO_NEEDS_NOTHING,
@@ -497,7 +500,7 @@ enum lpo_trace_need {
 };
 
 struct lpo_trace {
-    struct lpo_trace_names *names;
+    struct lpo_map *names;
     LPO_VEC(struct lpo_gpu_op) gpu_ops;
     LPO_VEC(struct lpo_launch) launches;
     LPO_VEC(struct lpo_api_call) calls;

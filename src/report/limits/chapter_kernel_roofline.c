@@ -10,7 +10,6 @@
 #include "report/doc/doc.h"
 #include "report/limits/chapter_limits.h"
 #include "report/tables/tables.h"
-#include "trace/names.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 
@@ -57,7 +56,7 @@ static int most_expensive_first(const void *x, const void *y)
 static void collect(struct lpo_arena *arena, const struct lpo_region_cells *cells, kernel_vec *out)
 {
     const struct lpo_trace *t = cells->tree->trace;
-    size_t names = lpo_trace_names_count(t->names);
+    size_t names = lpo_trace_name_count(t);
     uint32_t *index = lpo_arena_array(arena, names + 1, sizeof *index);
 
     for (size_t i = 0; t->metrics.len && i < cells->cells.len; i++)

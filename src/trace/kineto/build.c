@@ -526,14 +526,8 @@ static int64_t join_of(const struct kineto_event *e)
 
 static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e, int64_t end_ns)
 {
-    struct lpo_gpu_op w = { .start_ns = e->start_ns,
-                            .end_ns = end_ns,
+    struct lpo_gpu_op w = { LPO_GPU_OP_UNKNOWN, .start_ns = e->start_ns, .end_ns = end_ns,
                             .name = text_of(b, &e->name),
-                            .launch = LPO_NONE,
-                            .stack = LPO_NONE,
-                            .capture = LPO_NONE,
-                            .shape = LPO_NONE,
-                            .metrics = LPO_NONE,
                             .kind = (uint8_t)(e->kind - KINETO_KERNEL + LPO_KERNEL) };
 
     if (e->device == LPO_NO_TIME && e->pid.word.len) { /* the legacy profiler: tid is the device */

@@ -77,12 +77,7 @@ static void on_shape(struct native *n, unsigned flags, struct lpo_cursor *c)
 /* A GPU operation at this place, with nothing else known. */
 static struct lpo_gpu_op gpu_op_at(const struct native *n, uint64_t place, struct lpo_cursor *c)
 {
-    struct lpo_gpu_op w = { .launch = LPO_NONE,
-                            .stack = LPO_NONE,
-                            .capture = LPO_NONE,
-                            .shape = LPO_NONE,
-                            .metrics = LPO_NONE,
-                            .process = n->process };
+    struct lpo_gpu_op w = { LPO_GPU_OP_UNKNOWN, .process = n->process };
 
     if (place < n->places.len) {
         w.stream = n->places.at[place].stream;

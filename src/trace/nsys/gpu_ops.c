@@ -36,13 +36,7 @@ static int64_t launch_id(uint16_t process, uint32_t correlation)
 static struct lpo_gpu_op *push_gpu_op(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows,
                                       enum lpo_gpu_op_kind kind)
 {
-    struct lpo_gpu_op w = { .name = LPO_NONE,
-                            .launch = LPO_NONE,
-                            .stack = LPO_NONE,
-                            .capture = LPO_NONE,
-                            .shape = LPO_NONE,
-                            .metrics = LPO_NONE,
-                            .kind = (uint8_t)kind };
+    struct lpo_gpu_op w = { LPO_GPU_OP_UNKNOWN, .name = LPO_NONE, .kind = (uint8_t)kind };
     int64_t correlation = lpo_nsys_int(rows, W_CORRELATION), end = lpo_nsys_int(rows, W_END);
 
     w.start_ns = lpo_nsys_time(r, rows, W_START);

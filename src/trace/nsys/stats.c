@@ -249,12 +249,11 @@ static uint16_t device_of(struct table *s)
 
 static struct lpo_gpu_op gpu_op_of(struct table *s, int64_t start, int64_t duration)
 {
-    struct lpo_gpu_op w = { .start_ns = start,
-                            .end_ns = start + (duration > 0 ? duration : 0),
-                            .launch = LPO_NONE,
-                            .stack = LPO_NONE,
-                            .capture = LPO_NONE,
-                            .metrics = LPO_NONE };
+    struct lpo_gpu_op w = {
+        LPO_GPU_OP_UNKNOWN,
+        .start_ns = start,
+        .end_ns = start + (duration > 0 ? duration : 0),
+    };
     int64_t bytes;
 
     w.name = name_of(s);

@@ -150,15 +150,8 @@ static bool begin_op(struct lpo_rocprof_build *b, const struct rocprof_row *r, i
     /* the stream of HIP; where it is the default one or not recorded, the queue */
     int64_t stream = r->n[R_STREAM] > 0 ? r->n[R_STREAM] : r->n[R_QUEUE];
 
-    *w = (struct lpo_gpu_op){ .start_ns = r->n[R_START],
-                              .end_ns = r->n[R_END],
-                              .launch = LPO_NONE,
-                              .stack = LPO_NONE,
-                              .capture = LPO_NONE,
-                              .shape = LPO_NONE,
-                              .metrics = LPO_NONE,
-                              .stream = stream > 0 ? (uint32_t)stream : 0,
-                              .process = b->process };
+    *w = (struct lpo_gpu_op){ LPO_GPU_OP_UNKNOWN, .start_ns = r->n[R_START], .end_ns = r->n[R_END],
+                              .stream = stream > 0 ? (uint32_t)stream : 0, .process = b->process };
     if (w->start_ns < 0 || w->end_ns < w->start_ns) {
         b->without_time++;
         return false;

@@ -256,16 +256,8 @@ static void add_gpu_op(struct lpo_xprof_build *b, const struct plane *p,
                        const struct xprof_event *e, int64_t end_ns)
 {
     const struct stream *stream = stream_of(b, e);
-    struct lpo_gpu_op w = { .start_ns = e->start_ns,
-                            .end_ns = end_ns,
-                            .launch = LPO_NONE,
-                            .stack = LPO_NONE,
-                            .capture = LPO_NONE,
-                            .shape = LPO_NONE,
-                            .metrics = LPO_NONE,
-                            .process = b->process,
-                            .device = p->device,
-                            .kind = LPO_KERNEL };
+    struct lpo_gpu_op w = { LPO_GPU_OP_UNKNOWN,    .start_ns = e->start_ns, .end_ns = end_ns,
+                            .process = b->process, .device = p->device,     .kind = LPO_KERNEL };
     uint64_t n[3];
 
     if (!stream) {
