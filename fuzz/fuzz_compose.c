@@ -7,7 +7,6 @@
 
 #include "hydra/compose.h"
 #include "settings/schema.h"
-#include "settings/spelling.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json_write.h"

@@ -14,7 +14,6 @@
 #include "model/needs.h"
 #include "model/read/read.h"
 #include "reference/reference.h"
-#include "reference/serving.h"
 #include "report/doc/doc.h"
 #include "report/static/static.h"
 #include "run/install.h"

@@ -11,7 +11,6 @@
 #include "pipeline/stage.h"
 #include "report/page/page.h"
 #include "rundir/history/history.h"
-#include "rundir/history/numbers.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "util/arena.h"

@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include "hydra/defaults/entry.h"
-#include "hydra/defaults/repo.h"
 #include "hydra/interp/interp.h"
 #include "hydra/node.h"
-#include "hydra/spelling.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "hydra/compose.h"
-#include "hydra/defaults/repo.h"
+#include "hydra/defaults/entry.h"
 #include "hydra/node.h"
 #include "hydra/override/override.h"
 #include "hydra/yaml/yaml.h"

@@ -18,6 +18,7 @@ struct lpo_interp_scope;
 struct lpo_json_writer;
 struct lpo_override;
 struct lpo_repo;
+struct lpo_spelling;
 struct lpo_spot;
 struct lpo_unlisted;
 
@@ -181,3 +182,15 @@ void lpo_unlisted_take(struct lpo_composed *c, const struct lpo_unlisted *table,
 /* Places the content of groups that are not listed. After the defaults list is merged. */
 int lpo_unlisted_place(struct lpo_composed *c, struct lpo_interp_scope *scope,
                        const struct lpo_unlisted *table, const char *config, struct lpo_err *err);
+
+/* Older names of keys, moved to where the keys are today.
+ *
+ * The table (struct lpo_spelling, compose.h) comes from the caller: this room has no key of its
+ * own. Each renaming appends a text to `warnings`. */
+
+/* Moves old keys of a config to where they are now. */
+void lpo_spelling_move(struct lpo_arena *a, const struct lpo_spelling *table, struct lpo_node *root,
+                       struct lpo_node *warnings);
+/* Gives overrides their new keys. */
+void lpo_spelling_rename(struct lpo_arena *a, const struct lpo_spelling *table,
+                         struct lpo_override *overrides, size_t count, struct lpo_node *warnings);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hydra/spelling.h"
+#include "hydra/node.h"
 
 #include <string.h>
 

@@ -5,7 +5,6 @@
 
 #include "hydra/compose.h"
 #include "hydra/defaults/entry.h"
-#include "hydra/defaults/repo.h"
 #include "hydra/interp/interp.h"
 #include "hydra/node.h"
 #include "util/arena.h"

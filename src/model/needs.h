@@ -34,11 +34,11 @@ struct lpo_needs_options {
     enum lpo_counting counting;
     enum lpo_dtype dtype, kv_dtype; /* NONE: the config's, else bf16; kv: as dtype */
     uint64_t tp;                    /* tensor-parallel ranks; 0 and 1: one */
-    uint64_t ep;      /* of them, groups that experts are spread over: reference/serving.h alone */
-    enum lpo_mla mla; /* AUTO: absorbed in decode, unless framework */
-    bool head_all;    /* logits of every position (always so in framework) */
-    bool unfused;     /* attention writes its scores to memory */
-    bool strict;      /* see struct lpo_model_options */
+    uint64_t ep; /* of them, groups that experts are spread over: reference/reference.h alone */
+    enum lpo_mla mla;                    /* AUTO: absorbed in decode, unless framework */
+    bool head_all;                       /* logits of every position (always so in framework) */
+    bool unfused;                        /* attention writes its scores to memory */
+    bool strict;                         /* see struct lpo_model_options */
     double weight_bytes;                 /* as stored in files; 0: from the dtype */
     const struct lpo_hardware *hardware; /* NULL: no times; must outlive the needs */
 };

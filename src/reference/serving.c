@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A server's step from the best measured times of its kernels, as frameworks launch them: queries,
  * keys and values in one product, gate and up in one product. */
-#include "reference/serving.h"
 
 #include <math.h>
 #include <stdlib.h>

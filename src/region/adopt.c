@@ -6,7 +6,6 @@
  * per process is enough that remembers, of all threads, the two latest ends. */
 #include <stdlib.h>
 
-#include "region/attribute.h"
 #include "region/links.h"
 #include "region/tree.h"
 #include "util/order.h"

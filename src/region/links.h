@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/host.h"
 #include "trace/trace.h"
 #include "util/vec.h"
 
@@ -74,7 +75,7 @@ struct lpo_region_lookup {
 
 typedef LPO_VEC(struct lpo_region_lookup) lpo_region_lookups;
 
-/* Adds a lookup for each launch that one thread can adopt (adopt.c); `sets` as in attribute.h, may
+/* Adds a lookup for each launch that one thread can adopt (adopt.c); `sets` as above, may
  * be NULL. n log n. */
 void lpo_region_adopt(const struct lpo_region_tree *tree, const uint32_t *sets,
                       const struct lpo_region_backward *backward, lpo_region_lookups *out);
@@ -87,3 +88,18 @@ void lpo_region_lookups_sort(lpo_region_lookups *all);
 /* After the sweep: the answers become rows of tree->links. */
 void lpo_region_links_fill(struct lpo_region_tree *tree, const struct lpo_region_backward *backward,
                            const lpo_region_lookups *answers);
+
+/* Fills a region tree from the ranges, launches and captures of its trace.
+ *
+ * This is the one place where ranges and calls are matched, for every source. Private to region/.
+ */
+
+/* Called once, by lpo_region_tree_create(). n log n in ranges and launches. */
+void lpo_region_attribute(struct lpo_region_tree *tree);
+
+/* What happened on a thread, in order: the slices that are regions of the tree, and what else is in
+ * `kinds`. */
+struct lpo_host_walk lpo_region_walk(const struct lpo_region_tree *tree, uint32_t thread,
+                                     unsigned kinds);
+bool lpo_region_next(const struct lpo_region_tree *tree, struct lpo_host_walk *w,
+                     struct lpo_slice *out);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "region/attribute.h"
+#include "region/links.h"
 #include "trace/host.h"
 #include "trace/recorded.h"
 #include "util/budget.h"

@@ -7,7 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "gpu/nvml.h"
+#include "gpu/driver.h"
 #include "gpu/sheets.h"
 #include "run/child/supervise.h"
 #include "run/folder.h"

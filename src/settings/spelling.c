@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "settings/spelling.h"
+#include "settings/schema.h"
 
 #include <string.h>
 

@@ -14,7 +14,6 @@
 #include "util/arena.h"
 #include "util/budget.h"
 #include "util/err.h"
-#include "util/input_codec.h"
 #include "util/stale.h"
 
 enum { FRONT = 64 * 1024, BLOCK = 512 * 1024 };

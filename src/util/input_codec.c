@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "util/input_codec.h"
+#include "util/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <zstd.h>
+
 #ifdef LPO_HAVE_ISAL
 #include <isa-l/igzip_lib.h>
 #else

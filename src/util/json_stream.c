@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "util/json_stream.h"
+#include "util/json_pull.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,6 @@
 #include "util/err.h"
 #include "util/file.h"
 #include "util/input.h"
-#include "util/input_codec.h"
 
 static int temp_file(struct lpo_unpack_file *u, struct lpo_err *err)
 {

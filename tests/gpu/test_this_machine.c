@@ -4,7 +4,6 @@
 
 #include "../unit.h"
 #include "gpu/driver.h"
-#include "gpu/nvml.h"
 #include "gpu/sheets.h"
 #include "util/arena.h"
 #include "util/err.h"

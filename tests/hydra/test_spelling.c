@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Older key names: moved in a config, renamed in overrides, one warning each. */
 #include "hydra/compose.h"
-#include "hydra/spelling.h"
+#include "hydra/node.h"
 #include "unit.h"
 #include "util/arena.h"
 #include "util/err.h"

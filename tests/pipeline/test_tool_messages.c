@@ -2,7 +2,7 @@
 /* What Nsight's tools say, in plain words. */
 #include "../unit.h"
 
-#include "pipeline/tool_messages.h"
+#include "pipeline/stage.h"
 
 static const struct message_case {
     const char *name, *log;

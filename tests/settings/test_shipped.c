@@ -4,8 +4,8 @@
 #include <dirent.h>
 
 #include "hydra/compose.h"
+#include "settings/schema.h"
 #include "settings/settings.h"
-#include "settings/spelling.h"
 #include "unit.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -3,7 +3,6 @@
 
 #include "util/err.h"
 #include "util/json_pull.h"
-#include "util/json_stream.h"
 #include "util/str.h"
 
 /* Walks any value and writes its tokens, so that one line shows what was understood. */

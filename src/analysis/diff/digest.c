@@ -14,7 +14,7 @@
 #include "region/fold.h"
 #include "region/scope.h"
 #include "region/tree.h"
-#include "rundir/history/numbers.h"
+#include "rundir/history/history.h"
 #include "rundir/rundir.h"
 #include "trace/metric_rules.h"
 #include "trace/trace.h"

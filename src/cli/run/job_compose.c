@@ -12,7 +12,6 @@
 #include "rundir/needs.h"
 #include "settings/schema.h"
 #include "settings/settings.h"
-#include "settings/spelling.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

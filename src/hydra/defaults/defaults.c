@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "hydra/defaults/entry.h"
-#include "hydra/defaults/repo.h"
 #include "hydra/interp/interp.h"
 #include "hydra/node.h"
 #include "util/arena.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/defaults/repo.h"
 #include "hydra/node.h"
 #include "hydra/override/override.h"
 #include "hydra/yaml/yaml.h"

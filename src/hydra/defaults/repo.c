@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hydra/defaults/repo.h"
 
 #include <dirent.h>
 #include <stdbool.h>

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/nvml.h"
+#include "gpu/driver.h"
 #include "lpo/counters_format.h"
 #include "pipeline/stage.h"
 #include "run/clock.h"

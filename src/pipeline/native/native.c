@@ -7,7 +7,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/run.h"
-#include "gpu/nvml.h"
+#include "gpu/driver.h"
 #include "lpo/launchers.h"
 #include "lpo/refusal.h"
 #include "pipeline/capture_words.h"

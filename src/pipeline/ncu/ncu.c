@@ -8,7 +8,6 @@
 
 #include "pipeline/ncu/command.h"
 #include "pipeline/stage.h"
-#include "pipeline/tool_messages.h"
 #include "region/select.h"
 #include "run/child/supervise.h"
 #include "run/folder.h"

@@ -6,7 +6,6 @@
 
 #include "pipeline/nsys/command.h"
 #include "pipeline/stage.h"
-#include "pipeline/tool_messages.h"
 #include "run/child/supervise.h"
 #include "run/folder.h"
 #include "run/manifest.h"

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu/nvml.h"
+#include "gpu/driver.h"
 #include "pipeline/stage.h"
 #include "run/clock.h"
 #include "run/manifest.h"

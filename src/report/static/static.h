@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "reference/serving.h"
+#include "reference/reference.h"
 #include "util/vec.h"
 
 struct lpo_doc;

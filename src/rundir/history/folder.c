@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rundir/history/private.h"
+#include "rundir/history/history.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rundir/history/private.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"

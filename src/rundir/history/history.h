@@ -11,7 +11,9 @@
 #include <stdint.h>
 
 #include "util/auto.h"
+#include "util/vec.h"
 
+struct lpo_arena;
 struct lpo_err;
 struct lpo_history;
 
@@ -51,3 +53,37 @@ struct lpo_history_query {
 
 int lpo_history_each(struct lpo_history *h, const struct lpo_history_query *q, lpo_history_fn *each,
                      void *ctx, struct lpo_err *err);
+
+/* The two kinds of stores behind a history. */
+enum {
+    LPO_HISTORY_TEXT = 64 << 20, /* bytes of one text */
+    LPO_HISTORY_ENTRIES = 100000,
+};
+
+int lpo_history_folder_add(const char *dir, const struct lpo_history_entry *e, int64_t *id,
+                           struct lpo_err *err);
+int lpo_history_folder_each(const char *dir, const struct lpo_history_query *q,
+                            lpo_history_fn *each, void *ctx, struct lpo_err *err);
+
+/* Numbers that other programs measured: what the bench commands of vLLM
+ * and SGLang, AIPerf, pytest-benchmark and Google Benchmark write, as JSON, JSON lines or CSV.
+ *
+ * Every number of a result is a figure under the name that the file gives it; several results of
+ * one name are its repeats. */
+struct lpo_history_number {
+    const char *name; /* "median_ttft_ms", "test_sort mean_s" */
+    LPO_VEC(double) values;
+};
+
+struct lpo_history_numbers {
+    struct lpo_arena *arena;
+    LPO_VEC(struct lpo_history_number) all;
+    const char *revision; /* commit that the file names; "": none */
+};
+
+/* Does the file look like one of them? It is opened, and its beginning read. */
+bool lpo_history_numbers_known(const char *path);
+int lpo_history_numbers_read(const char *path, struct lpo_history_numbers **out,
+                             struct lpo_err *err);
+void lpo_history_numbers_destroy(struct lpo_history_numbers *n); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_history_numbers);

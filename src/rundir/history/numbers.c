@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rundir/history/numbers.h"
+#include "rundir/history/history.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "trace/rows.h"
+
 struct lpo_arena;
 struct lpo_err;
 struct lpo_str;
@@ -24,3 +26,21 @@ void lpo_digest_add(const struct lpo_trace *t, const struct lpo_digest_origin *o
                     struct lpo_str *to);
 /* False: the file is no digest, or its head is damaged. */
 bool lpo_digest_origin_of(struct lpo_arena *a, const char *path, struct lpo_digest_origin *out);
+
+/* What the writer and the reader of digests share. docs/digest.md */
+
+#define DIGEST_MAGIC "lpodigest"
+enum { DIGEST_VERSION = 1, DIGEST_MAGIC_LEN = sizeof DIGEST_MAGIC - 1 };
+
+enum digest_column {
+    DIGEST_SAME,   /* one value for all rows */
+    DIGEST_DELTAS, /* of each row the difference from the row before it */
+};
+
+/* Numbers of a whole trace, in the order in which they stand in the file. */
+struct digest_fact {
+    size_t at;
+    uint8_t size;
+};
+enum { DIGEST_FACTS = 18 };
+extern const struct digest_fact digest_facts[DIGEST_FACTS];

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "trace/digest/digest.h"
-#include "trace/digest/layout.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "trace/digest/digest.h"
-#include "trace/digest/layout.h"
 #include "trace/trace.h"
 #include "util/pack.h"
 #include "util/str.h"

@@ -9,7 +9,7 @@
 #include "trace/trace.h"
 #include "util/budget.h"
 #include "util/err.h"
-#include "util/json_stream.h"
+#include "util/json_pull.h"
 #include "util/str.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include "trace/rocprof/private.h"
 #include "trace/trace.h"
 #include "util/err.h"
-#include "util/json_stream.h"
+#include "util/json_pull.h"
 
 enum { MAX_VALUE = 4 << 20, KEY = 64, DEEPEST = 6 };
 

@@ -7,7 +7,7 @@
 #include "trace/trace.h"
 #include "trace/xprof/private.h"
 #include "util/err.h"
-#include "util/json_stream.h"
+#include "util/json_pull.h"
 
 enum { MAX_VALUE = 4 << 20 };
 
