@@ -114,21 +114,15 @@ def line(name, found):
           f"{100 * found[len(found) * 9 // 10]:.1f} % |")
 
 
-def queue_share(c):
-    """The part of a request's life in which another one's prefill runs, as predicted: 1 and more is a queue."""
-    return (c["batch"] - 1) * c["ttft"] / (c["ttft"] + c["osl"] * c["built"])
-
-
 def print_first_tokens(cases):
-    """TTFT took no part in the fit: all rows, by how often requests meet. A request waits for the step that runs."""
-    print("| first token, others' prefills | rows | median error | 90 % | median of predicted / measured |\n|---|---|---|---|---|")
-    for low, high in ((0, 0.02), (0.02, 0.05), (0.05, 0.1), (0.1, 0.3), (0.3, 1e9)):
-        ratios = sorted((c["ttft"] + c["built"] / 2) / float(c["row"]["silicon_ttft_ms"]) for c in cases
-                        if low <= queue_share(c) < high and float(c["row"]["silicon_ttft_ms"] or 0) > 0)
-        if ratios:
-            found = sorted(abs(r - 1) for r in ratios)
-            print(f"| {100 * low:.0f} to {100 * high:.0f} % | {len(found)} | {100 * found[len(found) // 2]:.1f} % | "
-                  f"{100 * found[len(found) * 9 // 10]:.1f} % | {ratios[len(ratios) // 2]:.2f} |")
+    """TTFT took no part in the fit: all rows. Requests of one length start and end together, so they come in waves."""
+    print("| requests at a time | rows | measured / predicted prefill | error of half a wave |\n|---|---|---|---|")
+    for low, high in ((1, 4), (5, 8), (9, 16), (17, 64), (65, 1 << 20)):
+        found = [(float(c["row"]["silicon_ttft_ms"]) / c["ttft"], c["batch"]) for c in cases
+                 if low <= c["batch"] <= high and float(c["row"]["silicon_ttft_ms"] or 0) > 0]
+        if found:
+            times, wave = sorted(r for r, _ in found), sorted(abs((b + 1) / 2 / r - 1) for r, b in found)
+            print(f"| {low} to {high} | {len(found)} | {times[len(times) // 2]:.1f} | {100 * wave[len(wave) // 2]:.0f} % |")
 
 
 def main():
