@@ -256,7 +256,7 @@ int lpo_run_folder_publish(struct lpo_arena *a, struct lpo_run_folder *f, struct
         if (!lpo_stale_retry(errno, &tries))
             return lpo_fail_errno(err, "cannot write the run folder '%s'", f->dir);
     while (!f->in_place) {
-        const char *chosen;
+        const char *chosen = NULL;
         enum place what;
 
         if (choose(a, f->place, &i, &chosen, &what, err) < 0)
