@@ -65,7 +65,7 @@ static void entry_destroy(struct entry *e)
  * dropped. An error goes to *err, if that is not NULL. */
 static int name_all(struct lpo_file_queue *q, struct lpo_err *err)
 {
-    int fds[MOST_UNNAMED], errors[MOST_UNNAMED], rc = 0;
+    int fds[MOST_UNNAMED] = { 0 }, errors[MOST_UNNAMED] = { 0 }, rc = 0;
     size_t flushed = 0;
 
     for (size_t i = 0; i < q->files_len; i++)
@@ -91,7 +91,7 @@ static int name_all(struct lpo_file_queue *q, struct lpo_err *err)
 
 static int leave_folders(struct lpo_file_queue *q, struct lpo_err *err)
 {
-    int fds[MOST_UNNAMED], errors[MOST_UNNAMED], rc = 0;
+    int fds[MOST_UNNAMED] = { 0 }, errors[MOST_UNNAMED] = { 0 }, rc = 0;
 
     for (size_t i = 0; i < q->folders_len; i++)
         fds[i] = q->folders[i].fd;

@@ -239,7 +239,7 @@ int lpo_input_head(const char *path, unsigned char *head, size_t room, size_t *l
                    struct lpo_err *err)
 {
     LPO_AUTO(lpo_input) in = NULL;
-    struct lpo_input_window w;
+    struct lpo_input_window w = { 0 };
     int rc = lpo_input_open(path, &in, err);
 
     if (rc == 0)
@@ -247,6 +247,7 @@ int lpo_input_head(const char *path, unsigned char *head, size_t room, size_t *l
     if (rc < 0)
         return rc;
     *len = w.len < room ? w.len : room;
-    memcpy(head, w.at, *len);
+    if (*len)
+        memcpy(head, w.at, *len);
     return 0;
 }

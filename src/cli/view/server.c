@@ -255,7 +255,7 @@ static int make_secret(struct server *s, struct lpo_err *err)
 static void say_where(const struct server *s, bool open)
 {
     struct lpo_app *app = s->page->app;
-    struct sockaddr_in at;
+    struct sockaddr_in at = { 0 };
     socklen_t len = sizeof at;
     char url[128];
 
