@@ -379,6 +379,45 @@ class Pieces(LadderCase):
         self.assertAlmostEqual(found[0]["saving_ns"] / 3600e3, 1, delta=0.02)
 
 
+class Grids(LadderCase):
+    """Launch shapes alone: few blocks for many SMs."""
+
+    def grids(self, blocks: int, beside: bool = False) -> dict:
+        t = Trace()
+        for _ in range(40):
+            t.launch("ampere_bf16_s16816gemm", 200, grid=[512, 1, 1], block=[128, 1, 1])
+            start = max(t.gpu + 2, t.now + 13)
+            t.launch("scan_kernel", 100, grid=[blocks, 1, 1], block=[128, 1, 1])
+            if beside:
+                end, t.gpu = t.gpu, start - 2
+                t.launch("ampere_bf16_s16816gemm_64x64", 100, stream=20, grid=[512, 1, 1], block=[128, 1, 1])
+                t.gpu = max(t.gpu, end)
+        t.sync()
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+            json.dump({"deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}], "traceEvents": t.events}, f)
+            f.flush()
+            return self.report(f.name)
+
+    def test_few_blocks(self) -> None:
+        found = {x["id"]: x for x in self.grids(4)["findings"]}
+        self.assertIn("scan_kernel", found["small-grid"]["title"])
+        self.assertAlmostEqual(found["small-grid"]["saving_ns"] / (40 * 100e3 * (1 - 8 / 108)), 1, delta=0.02)
+
+    def test_enough_blocks_or_other_work_beside(self) -> None:
+        for blocks, beside in ((54, False), (108, False), (4, True)):
+            with self.subTest(blocks=blocks, beside=beside):
+                self.assertNotIn("small-grid", [x["id"] for x in self.grids(blocks, beside)["findings"]])
+
+    def test_copies_within_the_gpu_are_no_link(self) -> None:
+        for name, kind in (("Memcpy DtoD (Device -> Device)", "layout-copies"), ("Memcpy HtoD (Pinned -> Device)", "exposed-copies")):
+            with self.subTest(copy=name):
+                t = Trace()
+                for _ in range(40):
+                    t.launch("ampere_bf16_s16816gemm", 200)
+                    t.launch(name, 100, cat="gpu_memcpy", bytes=64 << 20)
+                self.assertEqual([x["id"] for x in self.of(t)["findings"]], [kind])
+
+
 class Words(LadderCase):
     """What is said fits what ran, and is said once."""
 

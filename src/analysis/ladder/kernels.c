@@ -71,8 +71,7 @@ static bool same_stream(const struct ladder_work *w, uint32_t a, uint32_t b)
     return x->device == y->device && x->stream == y->stream;
 }
 
-/* How many, how long together, and the most expensive name among them. */
-static void describe(const struct ladder_work *w, struct lpo_rung *r, const bool *in)
+void lpo_ladder_describe(const struct ladder_work *w, struct lpo_rung *r, const bool *in)
 {
     struct lpo_map_pair rows = { 0 };
     named_vec names = { 0 };
@@ -157,9 +156,19 @@ static void take_scores(struct ladder_work *w, struct scores *s, uint32_t second
     }
 }
 
+/* A tensor of more than 2^31 elements is worked on in several equal launches. */
+static bool repeats(const struct ladder_work *w, uint32_t before, uint32_t op)
+{
+    const struct lpo_gpu_op *a = lpo_critical_gpu_op(&w->g, before),
+                            *b = lpo_critical_gpu_op(&w->g, op);
+
+    return a->name == b->name && a->shape == b->shape;
+}
+
 void lpo_ladder_attention(struct ladder_work *w)
 {
     struct scores s = { .product = LPO_NONE };
+    size_t distinct = 0;
     int64_t *less = lpo_ladder_wants(w);
     bool *in = lpo_xcalloc(w->g.ops.len + 1, sizeof *in);
     struct lpo_rung *r;
@@ -172,10 +181,12 @@ void lpo_ladder_attention(struct ladder_work *w)
             s.product = LPO_NONE;
         if (role == PRODUCT && s.product != LPO_NONE && (s.softmax || (s.exp && s.reduce)))
             take_scores(w, &s, op, less, in);
-        if (role == PRODUCT || role == FOREIGN || s.between.len == MOST_BETWEEN) {
+        distinct += i == 0 || !repeats(w, w->by_stream[i - 1], op);
+        if (role == PRODUCT || role == FOREIGN || distinct > MOST_BETWEEN) {
             s.product = role == PRODUCT ? op : LPO_NONE;
             s.between.len = 0;
             s.softmax = s.exp = s.reduce = false;
+            distinct = 0;
             continue;
         }
         s.softmax |= role == SOFTMAX;
@@ -191,7 +202,7 @@ void lpo_ladder_attention(struct ladder_work *w)
             r->basis = LPO_BASIS_REFERENCE;
             lpo_ladder_fact(r, LPO_FACT_FUSED, LPO_NONE, (double)s.fused_ns, 0, 0);
         }
-        describe(w, r, in);
+        lpo_ladder_describe(w, r, in);
     }
     lpo_vec_free(&s.between);
     free(in);
@@ -275,7 +286,7 @@ void lpo_ladder_fusion(struct ladder_work *w)
     r = lpo_ladder_add_ops(w, LPO_RUNG_FUSE, less);
     if (r) {
         r->basis = LPO_BASIS_ESTIMATED;
-        describe(w, r, in);
+        lpo_ladder_describe(w, r, in);
         lpo_ladder_fact(r, LPO_FACT_RUNS, LPO_NONE, (double)runs, (double)kernels, (double)ns);
         if (lpo_ladder_is_compiled(w))
             lpo_ladder_fact(r, LPO_FACT_COMPILED, LPO_NONE, 0, 0, 0);
@@ -439,7 +450,7 @@ void lpo_ladder_products(struct ladder_work *w)
     r = lpo_ladder_add_ops(w, LPO_RUNG_FP32, less);
     if (r) {
         r->basis = seen ? LPO_BASIS_SIMULATED : LPO_BASIS_ESTIMATED;
-        describe(w, r, in);
+        lpo_ladder_describe(w, r, in);
         lpo_ladder_fact(r, LPO_FACT_FP32, LPO_NONE, known_ns > 0 ? flops / known_ns * 1e9 : 0,
                         w->hw ? w->hw->flops[LPO_FP16] : 0, ns / fast_ns);
     }
@@ -615,7 +626,7 @@ void lpo_ladder_siblings(struct ladder_work *w)
         memset(w->excess_ns, 0, w->g.ops.len * sizeof *less);
     if (r) {
         r->name = share >= 0.6 ? member : LPO_NONE;
-        describe(w, r, slow);
+        lpo_ladder_describe(w, r, slow);
         lpo_ladder_fact(r, LPO_FACT_SIBLINGS, LPO_NONE, (double)n, (double)ns, (double)equal_ns);
     }
     free(slow);
@@ -666,8 +677,13 @@ void lpo_ladder_layout(struct ladder_work *w)
     struct lpo_rung *r;
 
     for (uint32_t i = 0; i < w->g.ops.len; i++) {
-        uint32_t by =
-            lpo_critical_gpu_op(&w->g, i)->kind == LPO_KERNEL ? copying_operator(w, i) : LPO_NONE;
+        bool within = lpo_ladder_copies_within(w, i);
+        uint32_t by = within || lpo_critical_gpu_op(&w->g, i)->kind == LPO_KERNEL
+                          ? copying_operator(w, i)
+                          : LPO_NONE;
+
+        if (within && by == LPO_NONE)
+            by = lpo_critical_gpu_op(&w->g, i)->name;
 
         for (size_t k = 0; k < sizeof transposes / sizeof *transposes; k++)
             if (strstr(name_of(w, i), transposes[k]))
@@ -683,7 +699,7 @@ void lpo_ladder_layout(struct ladder_work *w)
     if (r) {
         r->basis = LPO_BASIS_ESTIMATED;
         r->name = best->name;
-        describe(w, r, in);
+        lpo_ladder_describe(w, r, in);
         lpo_ladder_fact(r, LPO_FACT_INSIDE, best->name, (double)best->ns, 0, 0);
     }
     lpo_vec_free(&names);

@@ -28,8 +28,9 @@ static ladder_propose *const proposals[] = {
     lpo_ladder_recomputation, lpo_ladder_communication,
     lpo_ladder_copies,        lpo_ladder_slow_collectives,
     lpo_ladder_layout,        lpo_ladder_counters,
-    lpo_ladder_roof,          lpo_ladder_regions,
-    lpo_ladder_clocks,        lpo_ladder_ranks,
+    lpo_ladder_grids,         lpo_ladder_roof,
+    lpo_ladder_regions,       lpo_ladder_clocks,
+    lpo_ladder_ranks,
 };
 
 static const char *const ids[LPO_RUNG_KINDS] = {
@@ -57,6 +58,7 @@ static const char *const ids[LPO_RUNG_KINDS] = {
     [LPO_RUNG_REGION] = "far-from-roof",
     [LPO_RUNG_TAIL] = "tail-effect",
     [LPO_RUNG_OCCUPANCY] = "low-occupancy",
+    [LPO_RUNG_GRID] = "small-grid",
     [LPO_RUNG_RECOMPUTATION] = "recomputation",
     [LPO_RUNG_THROTTLING] = "throttling",
     [LPO_RUNG_RANK] = "slow-rank",
@@ -318,6 +320,8 @@ static int vagueness(const struct greedy *g, uint32_t i)
     case LPO_RUNG_BUBBLES: /* of all ranks, before one of them where that costs less than half */
     case LPO_RUNG_RANKS_UNEVEN:
         return 4;
+    case LPO_RUNG_GRID: /* its shape, or what it is a part of, may say more */
+        return 2;
     case LPO_RUNG_BLOCKED:
     case LPO_RUNG_COPIES:
         return 1;

@@ -45,6 +45,7 @@ enum lpo_rung_kind {
     LPO_RUNG_REGION,        /* the same of a region, by its model */
     LPO_RUNG_TAIL,          /* the last wave of blocks leaves SMs idle */
     LPO_RUNG_OCCUPANCY,     /* few warps fit on an SM, and neither roof is near */
+    LPO_RUNG_GRID,          /* far fewer blocks than SMs */
     LPO_RUNG_RECOMPUTATION, /* forward work that the backward pass does again */
     LPO_RUNG_THROTTLING,    /* the GPU itself says that it was slowed down */
     LPO_RUNG_RANK,          /* one rank computes longer than the others */
@@ -149,6 +150,7 @@ enum lpo_fact {
     LPO_FACT_LIMIT,       /* GPU time, what the hardware allows */
     LPO_FACT_COUNTERS,    /* SMs, memory, occupancy: shares of their peaks */
     LPO_FACT_WAVES,       /* waves */
+    LPO_FACT_GRID,        /* blocks of the kernel that it costs most, SMs */
     LPO_FACT_LIMITER,     /* enum lpo_rung_limiter, theoretical occupancy */
     LPO_FACT_AGAIN,       /* kernels, time */
     LPO_FACT_CLOCK,       /* share of samples, clock, highest clock */

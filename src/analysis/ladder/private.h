@@ -47,11 +47,15 @@ typedef void ladder_propose(struct ladder_work *w);
 ladder_propose lpo_ladder_host, lpo_ladder_waits, lpo_ladder_attention, lpo_ladder_fusion,
     lpo_ladder_products, lpo_ladder_siblings, lpo_ladder_roof, lpo_ladder_communication,
     lpo_ladder_slow_collectives, lpo_ladder_copies, lpo_ladder_layout, lpo_ladder_recomputation,
-    lpo_ladder_counters, lpo_ladder_regions, lpo_ladder_clocks, lpo_ladder_ranks;
+    lpo_ladder_counters, lpo_ladder_grids, lpo_ladder_regions, lpo_ladder_clocks, lpo_ladder_ranks;
 
 /* What a product of attention in pieces would take in one kernel, by its FLOPs and what such
  * kernels usually reach; what it takes now where that is not known, or no more. */
 int64_t lpo_ladder_fused_ns(const struct ladder_work *w, uint32_t op);
+/* A copy from and to memory of the GPU itself. */
+bool lpo_ladder_copies_within(const struct ladder_work *w, uint32_t op);
+/* How many operations, how long together, and the most expensive name among them. */
+void lpo_ladder_describe(const struct ladder_work *w, struct lpo_rung *r, const bool *in);
 /* A call that waits, and what for was launched before the capture began. */
 bool lpo_ladder_waits_earlier(const struct ladder_work *w, uint32_t call);
 /* What NCCL was measured at between such GPUs; NULL: nothing, or there are no collectives. Reads

@@ -418,6 +418,16 @@ static bool to_host(const char *name)
            strstr(name, "DeviceToHost") || strstr(name, "Device-to-Host");
 }
 
+bool lpo_ladder_copies_within(const struct ladder_work *w, uint32_t op)
+{
+    const struct lpo_gpu_op *k = lpo_critical_gpu_op(&w->g, op);
+    const char *name = lpo_trace_text(w->t, k->name);
+
+    return k->kind == LPO_COPY &&
+           (strstr(name, "DtoD") || strstr(name, "Device -> Device") ||
+            strstr(name, "DeviceToDevice") || strstr(name, "Device-to-Device"));
+}
+
 double lpo_ladder_pinned_rate(const struct lpo_trace *t)
 {
     double bytes = 0, ns = 0;
@@ -472,7 +482,9 @@ void lpo_ladder_copies(struct ladder_work *w)
         double needs = (double)k->bytes * 1e9 / rate;
 
         compute += part_of(w, i) == LPO_PATH_COMPUTE ? own : 0;
-        if (part_of(w, i) != LPO_PATH_COPY)
+        if (lpo_ladder_copies_within(w, i)) /* of a layout: no link, and nothing to pin */
+            exposed[i] = 0;
+        if (part_of(w, i) != LPO_PATH_COPY || lpo_ladder_copies_within(w, i))
             continue;
         all += own;
         all_bytes += (double)k->bytes;

@@ -199,6 +199,9 @@ static const struct {
     { LPO_RUNG_OCCUPANCY, ANY, LPO_FACTS,
       "Let more warps fit on an SM: fewer registers (__launch_bounds__), less shared memory in a "
       "block, another block size." },
+    { LPO_RUNG_GRID, ANY, LPO_FACTS,
+      "Split its work over more blocks (a split of the longest loop, smaller tiles), batch several "
+      "such calls, or run it beside other kernels on another stream." },
     { LPO_RUNG_RECOMPUTATION, ANY, LPO_FACTS, "Keep more activations where memory allows it." },
     { LPO_RUNG_THROTTLING, ANY, LPO_FACTS,
       "Check power limit, cooling and clocks of the machine." },
@@ -344,10 +347,31 @@ static const char *kernel_advice(const struct lpo_rung *r)
     return by_bound[bound ? bound->name : LPO_BOUND_UNKNOWN];
 }
 
+/* Not every wait of the host is work: messages of other processes, and operators whose tensors are
+ * in its memory. NULL: it is. */
+static const char *host_advice(const struct lpo_ladder_words *w, const struct lpo_rung *r)
+{
+    const struct lpo_trace *t = w->s->analysis->trace;
+    const struct lpo_evidence *in = lpo_report_find_fact(r, LPO_FACT_INSIDE);
+    const char *name = r->name == LPO_NONE ? "" : lpo_trace_text(t, r->name);
+
+    if (lpo_str_starts(name, "MPI_"))
+        return "It waits for other processes: start the message earlier and wait later "
+               "(MPI_Isend, MPI_Irecv), send from GPU memory, or launch before the wait what does "
+               "not need it.";
+    if (lpo_str_starts(name, "aten::") ||
+        (in && lpo_str_starts(lpo_trace_text(t, in->name), "aten::")))
+        return "An operator that takes so long and launches nothing computes on the CPU: keep its "
+               "tensors on the GPU, or move it to another thread.";
+    return NULL;
+}
+
 const char *lpo_report_rung_advice(const struct lpo_ladder_words *w, const struct lpo_rung *r)
 {
     int framework = framework_of(w);
 
+    if (r->kind == LPO_RUNG_HOST && host_advice(w, r))
+        return host_advice(w, r);
     for (size_t i = 0; i < sizeof advice / sizeof *advice; i++)
         if (advice[i].kind == r->kind && advice[i].framework & framework &&
             (advice[i].fact == LPO_FACTS || lpo_report_find_fact(r, advice[i].fact)))

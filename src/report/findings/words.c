@@ -36,7 +36,7 @@ static const char *const titles[LPO_RUNG_KINDS] = {
     [LPO_RUNG_MESSAGES] = "Many small collectives run one after another",
     [LPO_RUNG_PAGEABLE] = "Copies use host memory that is not pinned",
     [LPO_RUNG_COPIES] = "Copies are exposed: nothing is computed meanwhile",
-    [LPO_RUNG_LAYOUT] = "Kernels that only copy, cast or change the layout: %n",
+    [LPO_RUNG_LAYOUT] = "Work that only copies, casts or changes the layout: %n",
     [LPO_RUNG_ATTENTION] =
         "Attention is not fused: its scores are written to memory and read again",
     [LPO_RUNG_FUSE] = "Runs of element-wise kernels pass each result through memory",
@@ -46,6 +46,7 @@ static const char *const titles[LPO_RUNG_KINDS] = {
     [LPO_RUNG_REGION] = "Kernels take longer than the hardware allows",
     [LPO_RUNG_TAIL] = "The last wave of blocks leaves part of the GPU idle",
     [LPO_RUNG_OCCUPANCY] = "Kernels wait, and few warps fit on an SM to hide that",
+    [LPO_RUNG_GRID] = "Kernels have too few blocks to fill the GPU: %k",
     [LPO_RUNG_RECOMPUTATION] = "Forward work is done again in the backward pass",
     [LPO_RUNG_THROTTLING] = "The GPU was slowed down",
     [LPO_RUNG_RANK] = "Rank %r computes longer than the others%k",
@@ -372,6 +373,13 @@ const char *lpo_report_ladder_caution(const struct lpo_ladder_words *w, const st
     double v = c->evidence[0].value[0];
     LPO_STR s = { 0 };
 
+    if (c->kind == LPO_CAUTION_UNEXPLAINED && !trace_of(w)->launches.len)
+        return lpo_arena_printf(w->arena,
+                                "The trace has no calls of the host, so what %s of the window "
+                                "waited for is not known: savings are upper bounds. A trace with "
+                                "its runtime calls (rocprofv3 --runtime-trace, nsys -t cuda) shows "
+                                "it.",
+                                percent(w, v));
     if (c->kind == LPO_CAUTION_JOBS)
         return several_jobs(w);
     if (c->kind == LPO_CAUTION_OTHER_RUN)
