@@ -165,10 +165,40 @@ static void number_names(const struct lpo_diff_digest *g, struct lpo_map *names)
     }
 }
 
-static bool other_shapes(const struct lpo_diff_digest *a, const struct lpo_diff_digest *b)
+static const char *name_of_row(const struct lpo_diff_digest *g, struct lpo_map *names, size_t row)
+{
+    for (size_t i = 0; i < g->items[LPO_DIFF_OPERATORS].len; i++) {
+        const char *name = g->items[LPO_DIFF_OPERATORS].at[i].name;
+
+        if (*lpo_map_put(names, name, strlen(name), NULL) == row)
+            return name;
+    }
+    return "";
+}
+
+/* The name of an operator and the shapes that take most of its time: "aten::mm [[4096,1024],…]". */
+static const char *example(struct lpo_diff *d, const struct lpo_diff_digest *g, const char *name)
+{
+    const struct lpo_diff_item *best = NULL;
+
+    for (size_t i = 0; i < g->items[LPO_DIFF_OPERATORS].len; i++) {
+        const struct lpo_diff_item *x = &g->items[LPO_DIFF_OPERATORS].at[i];
+
+        if (*x->detail && strcmp(x->name, name) == 0 && (!best || x->self_ns > best->self_ns))
+            best = x;
+    }
+    return best ? lpo_arena_printf(d->arena, "%.100s %.100s%s", name, best->detail,
+                                   strlen(best->detail) > 100 ? "…" : "")
+                : name;
+}
+
+/* Are most operators that both sides have of another size? Then *name is the one that takes most
+ * time. */
+static bool other_shapes(const struct lpo_diff_digest *a, const struct lpo_diff_digest *b,
+                         const char **name)
 {
     LPO_AUTO(lpo_map) names = lpo_map_create();
-    double all = 0, other = 0;
+    double all = 0, other = 0, most = 0;
     struct sums *sums;
 
     if (a->items[LPO_DIFF_OPERATORS].len > MOST_ITEMS ||
@@ -187,8 +217,13 @@ static bool other_shapes(const struct lpo_diff_digest *a, const struct lpo_diff_
             continue;
         all += x->ns + y->ns;
         size = x->elements > 0 ? y->elements / y->calls / (x->elements / x->calls) : 1;
-        if (fabs(log(size > 0 ? size : 1)) > OTHER_SIZE)
-            other += x->other_ns + y->other_ns;
+        if (fabs(log(size > 0 ? size : 1)) <= OTHER_SIZE)
+            continue;
+        other += x->other_ns + y->other_ns;
+        if (x->other_ns + y->other_ns > most) {
+            most = x->other_ns + y->other_ns;
+            *name = name_of_row(a, names, i);
+        }
     }
     free(sums);
     return all > 0 && other > OTHER_SHARE * all;
@@ -216,14 +251,16 @@ static bool lost_too_much(const struct lpo_diff_digest *g)
 static void compare_traces(struct lpo_diff *d, const struct lpo_diff_digest *a,
                            const struct lpo_diff_digest *b)
 {
+    const char *name = "";
+
     if (!a->launches != !b->launches)
         add(d, "kernels", number(d, a->launches), number(d, b->launches), true);
     else if (a->replay != b->replay)
         add(d, "times", time_kind(a), time_kind(b), true);
     else if (a->sums != b->sums)
         add(d, "times", time_kind(a), time_kind(b), false);
-    if (other_shapes(a, b))
-        add(d, "shapes", a->label, b->label, false);
+    if (other_shapes(a, b, &name))
+        add(d, "shapes", example(d, a, name), example(d, b, name), false);
     if (a->steps && b->steps && a->steps != b->steps)
         add(d, "steps", number(d, a->steps), number(d, b->steps), false);
     if (a->lost || b->lost)

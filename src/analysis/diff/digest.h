@@ -185,6 +185,7 @@ struct lpo_diff_digest {
     uint8_t strip[LPO_DIFF_STRIP]; /* a part for each piece of the critical GPU's span */
     bool has_strip;
     int64_t gpu_ns; /* of all kernels */
+    double flops;   /* of operators whose need is known; 0: of none */
     uint64_t launches, lost;
     bool replay, sums;  /* times of ncu's replay; sums alone, without a clock */
     uint32_t step;      /* row of regions whose visits are steps; UINT32_MAX: none */

@@ -220,6 +220,7 @@ void lpo_diff_digest_write(const struct lpo_diff_digest *d, struct lpo_str *out)
     lpo_jw_bool(&w, "sums", d->sums);
     lpo_jw_int(&w, "step", d->step == UINT32_MAX ? -1 : (int64_t)d->step);
     lpo_jw_uint(&w, "steps", d->steps);
+    lpo_jw_real(&w, "flops", d->flops);
     lpo_jw_real(&w, "noise", d->noise);
     lpo_jw_real(&w, "noise_limit", d->noise_limit);
     write_devices(&w, d);
@@ -531,6 +532,7 @@ static void read_head(struct lpo_diff_digest *d, const struct lpo_json *root)
     d->lost = count_at(root, "lost");
     d->replay = lpo_json_bool(lpo_json_get(root, "replay"), false);
     d->sums = lpo_json_bool(lpo_json_get(root, "sums"), false);
+    d->flops = lpo_json_real(lpo_json_get(root, "flops"), 0);
     d->noise = lpo_json_real(lpo_json_get(root, "noise"), 0);
     d->noise_limit = lpo_json_real(lpo_json_get(root, "noise_limit"), 0);
     d->step = UINT32_MAX;

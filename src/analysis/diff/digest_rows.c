@@ -236,6 +236,8 @@ static void digest_operators(struct lpo_diff_builder *b)
                                  o.detail, o.linker);
         lpo_vec_push(&o.strata, (struct lpo_diff_stratum){ .count = o.count, .ns = o.ns });
         lpo_vec_push(&b->out->items[LPO_DIFF_OPERATORS], o);
+        if (row->gpu_self_ns > 0 && row->cost.math != LPO_DTYPE_NONE && row->cost.flops > 0)
+            b->out->flops += row->cost.flops; /* only where it launches itself: once */
     }
 }
 

@@ -32,7 +32,7 @@ static const struct {
     { "slowed", "the GPU was slowed down %s in A, %s in B (NVML)" },
     { "kernels", "one side has no kernels: %s launches in A, %s in B" },
     { "times", "the times are of different kinds: %s in A, %s in B" },
-    { "shapes", "the inputs are of another size for most operators: %s, %s" },
+    { "shapes", "most inputs have another size: %s in A, %s in B" },
     { "steps", "the number of steps differs: %s in A, %s in B; rows are compared per step" },
     { "lost", "the profilers lost records: %s in A, %s in B" },
     { "noise", "repeats vary more than run.max_cv allows: %s in A, %s in B" },
@@ -379,7 +379,7 @@ static void add_differences(struct lpo_str *s, struct lpo_arena *a, const struct
 }
 
 /* Where the work is another, what was done in a second says more than the time of a unit. */
-static void add_speed(struct lpo_str *s, const struct lpo_diff *d)
+static bool add_speed(struct lpo_str *s, const struct lpo_diff *d)
 {
     static const char *const keys[] = { "tokens_per_s", "output_tokens_per_s" };
 
@@ -390,9 +390,29 @@ static void add_speed(struct lpo_str *s, const struct lpo_diff *d)
             if (strcmp(f->key, keys[k]) == 0 && f->value[0] > 0 && f->value[1] > 0) {
                 lpo_str_addf(s, "Tokens a second: %.6g in A, %.6g in B (%+.1f %%). ", f->value[0],
                              f->value[1], 100 * (f->value[1] / f->value[0] - 1));
-                return;
+                return true;
             }
         }
+    return false;
+}
+
+/* The same where no tokens are known: the GPU's time for each FLOP that operators need. */
+static void add_per_flop(struct lpo_str *s, const struct lpo_diff *d)
+{
+    double ns[LPO_DIFF_SIDES];
+
+    for (int side = 0; side < LPO_DIFF_SIDES; side++) {
+        const struct lpo_diff_digest *g = d->shown[side];
+
+        if (!(g->flops > 0) || g->gpu_ns <= 0)
+            return;
+        ns[side] = (double)g->gpu_ns / (g->flops / 1e12);
+    }
+    lpo_str_add(s, "GPU time for each TFLOP of its operators: ");
+    lpo_units_add_duration(s, (int64_t)llround(ns[LPO_DIFF_A]));
+    lpo_str_add(s, " in A, ");
+    lpo_units_add_duration(s, (int64_t)llround(ns[LPO_DIFF_B]));
+    lpo_str_addf(s, " in B (%+.1f %%). ", 100 * (ns[LPO_DIFF_B] / ns[LPO_DIFF_A] - 1));
 }
 
 const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff *d)
@@ -407,8 +427,8 @@ const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff 
         return lpo_arena_strdup(a, s.at);
     }
     add_differences(&s, a, d, "Not the same work or machine: ", false);
-    if (s.len)
-        add_speed(&s, d);
+    if (s.len && !add_speed(&s, d))
+        add_per_flop(&s, d);
     if (w->unit_ns[LPO_DIFF_A] == 0 && w->unit_ns[LPO_DIFF_B] == 0 && add_memory(&s, d))
         return lpo_arena_strdup(a, s.at);
     if (w->unit_ns[LPO_DIFF_A] == 0 && w->unit_ns[LPO_DIFF_B] == 0 && d->figures.len) {
