@@ -172,6 +172,24 @@ class Gates(LpoCase):
         out = json.loads(self.diff("--json", "--baseline", "main", slow).stdout)
         self.assertLessEqual({"power", "slowed", "sm_clock"}, {d["key"] for d in out["differences"]})
 
+    def surrounded(self, name: str, version: str, **variables: str) -> str:
+        """A copy of a real run with these versions and variables."""
+        path = self.run_folder(name)
+        with open(os.path.join(path, "env.json"), "w", encoding="utf-8") as f:
+            json.dump({"schema": "lpo.env/1", "lpo_version": "0.3.0", "tools": {"nsys": version}, "variables": variables,
+                       "host": {"cpu": "Xeon", "kernel": "6.1"}}, f)
+        return path
+
+    def test_versions_and_variables(self) -> None:
+        a = self.surrounded("run-a", "2025.1", NCCL_ALGO="Ring", CUDA_VISIBLE_DEVICES="0", SLURM_JOB_ID="1")
+        b = self.surrounded("run-b", "2025.3", NCCL_ALGO="Tree", TORCH_BLAS_PREFER_HIPBLASLT="1", CUDA_VISIBLE_DEVICES="0", SLURM_JOB_ID="2")
+        found = {x["key"]: (x["a"], x["b"]) for x in json.loads(self.diff("--json", a, b).stdout)["differences"]}
+        self.assertEqual({k: v for k, v in found.items() if k.startswith(("env.", "version.", "cpu", "kernel", "lpo"))},
+                         {"env.NCCL_ALGO": ("Ring", "Tree"), "env.TORCH_BLAS_PREFER_HIPBLASLT": ("not set", "1"), "version.nsys": ("2025.1", "2025.3")})
+        out = " ".join(self.diff(a, b).stdout.split())
+        self.assertIn("the version of nsys differs: 2025.1 in A, 2025.3 in B", out)
+        self.assertIn("NCCL_ALGO is Ring in A and Tree in B", out)
+
     def test_clocks_of_the_stage_that_left_the_trace(self) -> None:
         """Samples of the other stages do not count."""
         a, b = (self.sampled(n, gpu_percent=90, sm_mhz=1980) for n in ("run-a", "run-b"))

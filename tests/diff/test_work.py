@@ -40,6 +40,38 @@ def attention_only(ns: int) -> Region:
     return Region("none", [Kernel("flash_fwd_kernel", ns)])
 
 
+def products(rows: int, us: float) -> dict:
+    """Eight steps of ten products whose operator has shapes."""
+    events: list[dict] = []
+    at = 0.0
+    for step in range(8):
+        begin = at
+        for k in range(10):
+            number = step * 10 + k + 1
+            common = {"ph": "X", "pid": 1, "tid": 1}
+            events += [{**common, "cat": "cpu_op", "name": "aten::mm", "ts": at, "dur": 18,
+                        "args": {"Input Dims": [[rows, 1024], [1024, 1024]], "Input type": ["c10::BFloat16"] * 2}},
+                       {**common, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": at + 2, "dur": 5, "args": {"correlation": number}},
+                       {"ph": "X", "cat": "kernel", "name": "gemm_bf16", "pid": 0, "tid": 7, "ts": at + 10, "dur": us - 2 + (number % 3) * 0.5,
+                        "args": {"correlation": number, "device": 0, "stream": 7}}]
+            at += us
+        events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step + 3}", "pid": 1, "tid": 1, "ts": begin, "dur": at - begin - 1})
+    return {"deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB"}], "traceEvents": events}
+
+
+class OtherWork(WorkCase):
+    def test_twice_the_rows_are_compared_per_flop(self) -> None:
+        for name, rows, us in (("a.json", 4096, 100), ("b.json", 8192, 198)):
+            with open(os.path.join(self.cwd, name), "w", encoding="utf-8") as f:
+                json.dump(products(rows, us), f)
+        out = self.diff("a.json", "b.json")
+        self.assertIn("aten::mm [[4096,1024],[1024,1024]] in A, aten::mm [[8192,1024],[1024,1024]] in B", out["sentence"])
+        self.assertIn("GPU time for each TFLOP of its operators", out["sentence"])
+        per_flop = [float(x) for x in out["sentence"].split("TFLOP of its operators: ")[1].replace(" in B", "").split(" ms")[0:1]]
+        self.assertAlmostEqual(per_flop[0] / (98.5e-3 / (2 * 4096 * 1024 * 1024 / 1e12)), 1, delta=0.01)
+        self.assertNotIn("TFLOP", self.diff("a.json", "a.json")["sentence"])
+
+
 class Units(WorkCase):
     def test_captures_of_one_length(self) -> None:
         """68 and 60 units in the same time: the span is equal, and each unit takes 13 % more."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import platform
 import resource
 from dataclasses import dataclass, field
+from importlib import metadata
 from typing import Any, Optional
 
 SCHEMA = "lpo.workload_metrics/1"
@@ -76,12 +78,24 @@ def aggregate(runs: list[Measurement]) -> dict[str, Any]:
     return out
 
 
+def versions() -> dict[str, str]:
+    """Of packages that decide which kernels run; those that are here."""
+    found = {"python": platform.python_version()}
+    for name in ("torch", "triton", "transformers", "flash-attn", "nvidia-cudnn-cu12", "nvidia-nccl-cu12"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            pass
+    return found
+
+
 def document(model: dict[str, Any], settings: dict[str, Any], load_ms: float, runs: list[Measurement],
              failures: list[dict[str, str]], notes: list[str]) -> dict[str, Any]:
     """The whole metrics file."""
     device = [run.peak_device_bytes for run in runs if run.peak_device_bytes is not None]
     return {
         "schema": SCHEMA, "workload": "hf_generate", "model": model, "settings": settings,
+        "versions": versions(),
         "load_ms": load_ms, "peak_host_bytes": peak_host_bytes(),
         "peak_device_bytes": max(device) if device else None, "aggregate": aggregate(runs),
         "samples": [run.as_dict() for run in runs], "failures": failures, "notes": notes,

@@ -57,6 +57,20 @@ static void add(struct lpo_diff *d, const char *key, const char *a, const char *
         d->comparable = false;
 }
 
+/* Variables that one side set and the other one, whose variables are known, did not. */
+static void compare_missing(struct lpo_diff *d, const struct lpo_diff_digest *has,
+                            const struct lpo_diff_digest *lacks, bool b_has)
+{
+    static const char not_set[] = "not set";
+
+    for (size_t i = 0; lpo_diff_digest_fact(lacks, "lpo") && i < has->facts.len; i++) {
+        const struct lpo_diff_fact *f = &has->facts.at[i];
+
+        if (lpo_str_starts(f->key, "env.") && !lpo_diff_digest_fact(lacks, f->key))
+            add(d, f->key, b_has ? not_set : f->value, b_has ? f->value : not_set, false);
+    }
+}
+
 /* The first run of a side against any run: repeats should be alike, too. */
 static void compare_run(struct lpo_diff *d, const struct lpo_diff_digest *a,
                         const struct lpo_diff_digest *b)
@@ -74,6 +88,8 @@ static void compare_run(struct lpo_diff *d, const struct lpo_diff_digest *a,
         if (strcmp(a->facts.at[i].value, b->facts.at[*at - 1].value) != 0)
             add(d, key, a->facts.at[i].value, b->facts.at[*at - 1].value, false);
     }
+    compare_missing(d, a, b, false);
+    compare_missing(d, b, a, true);
 }
 
 /* --- inputs of another size: operators that both have are looked up by name. Shapes that change

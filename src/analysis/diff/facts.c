@@ -139,6 +139,41 @@ static void add_config(struct lpo_diff_builder *b, const char *key, const struct
     add(b, key, word ? word : "null");
 }
 
+/* Variables that are another in each run, and say nothing about its speed. */
+static bool is_of_one_run(const char *name)
+{
+    static const char *const starts[] = { "SLURM_JOB",  "MASTER_",  "LPO_",     "RANK",
+                                          "LOCAL_RANK", "HF_TOKEN", "CUDA_PATH" };
+
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (lpo_str_starts(name, starts[i]))
+            return true;
+    return false;
+}
+
+/* Versions and variables: members of an object that are text. */
+static void add_texts(struct lpo_diff_builder *b, const char *prefix, const struct lpo_json *object)
+{
+    LPO_JSON_EACH(x, object)
+    {
+        const char *text = lpo_json_text(x, NULL);
+
+        if (x->key && text && b->out->facts.len < MOST_FACTS && strlen(x->key) < MOST_VALUE &&
+            !is_of_one_run(x->key))
+            add(b, lpo_arena_printf(b->out->arena, "%s%s", prefix, x->key), text);
+    }
+}
+
+/* What surrounded the program: "env." has what may be missing on one side, that is, not set. */
+static void surroundings(struct lpo_diff_builder *b, const struct lpo_json *env)
+{
+    add(b, "lpo", lpo_json_text(lpo_json_get(env, "lpo_version"), NULL));
+    add(b, "cpu", lpo_json_text(lpo_json_at(env, "host.cpu"), NULL));
+    add(b, "kernel", lpo_json_text(lpo_json_at(env, "host.kernel"), NULL));
+    add_texts(b, "version.", lpo_json_get(env, "tools"));
+    add_texts(b, "env.", lpo_json_get(env, "variables"));
+}
+
 static void run_facts(struct lpo_diff_builder *b)
 {
     static const char *const groups[] = { "model", "infer", "dataset", "workload", "run" };
@@ -153,6 +188,7 @@ static void run_facts(struct lpo_diff_builder *b)
         add(b, "model", model);
     add(b, "commit", lpo_json_text(lpo_json_at(d->env, "git.commit"), NULL));
     add(b, "driver", lpo_json_text(lpo_json_at(d->env, "gpus.driver"), NULL));
+    surroundings(b, d->env);
     gpu = gpu ? gpu->first : NULL;
     if (lpo_json_int(lpo_json_get(gpu, "power_limit_mw"), 0) > 0)
         add_number(b, "power_limit_mw",
@@ -426,8 +462,10 @@ static void digest_figures(struct lpo_diff_builder *b)
     for (size_t i = 0; i < d->speeds.len; i++)
         if (!metrics || lpo_streq(d->speeds.at[i].stage, undisturbed))
             metrics = d->speeds.at[i].metrics;
-    if (metrics)
+    if (metrics) {
         add_speed(b, metrics);
+        add_texts(b, "version.", lpo_json_get(metrics, "versions"));
+    }
     add_requests(b);
     add_memory(b);
     add_value(b, "energy_j", digest_power(b));

@@ -24,6 +24,9 @@ static const struct {
     { "coverage", "one side was recorded in part: %s in A, %s in B" },
     { "graphs", "CUDA graphs were recorded differently: %s in A, %s in B" },
     { "commit", "the commit differs: %s in A, %s in B" },
+    { "lpo", "the version of lpo differs: %s in A, %s in B" },
+    { "cpu", "the CPU differs: %s in A, %s in B" },
+    { "kernel", "the kernel of the operating system differs: %s in A, %s in B" },
     { "driver", "the driver differs: %s in A, %s in B" },
     { "power_limit_mw", "the power limit differs: %s mW in A, %s mW in B" },
     { "max_sm_clock_mhz", "the highest clock differs: %s MHz in A, %s MHz in B" },
@@ -52,8 +55,14 @@ const char *lpo_report_diff_reason(struct lpo_arena *a, const struct lpo_diff_di
             return lpo_arena_printf(a, "%.*s%s%.*s%s%s", (int)(first - words), words, x->a,
                                     (int)(second - first - 2), first + 2, x->b, second + 2);
         }
+    if (lpo_str_starts(x->key, "version."))
+        return lpo_arena_printf(a, "the version of %s differs: %s in A, %s in B", x->key + 8, x->a,
+                                x->b);
     return lpo_arena_printf(a, "%s is %s in A and %s in B",
-                            lpo_str_starts(x->key, "config.") ? x->key + 7 : x->key, x->a, x->b);
+                            lpo_str_starts(x->key, "config.") ? x->key + 7
+                            : lpo_str_starts(x->key, "env.")  ? x->key + 4
+                                                              : x->key,
+                            x->a, x->b);
 }
 
 const char *lpo_report_diff_part(size_t part)
