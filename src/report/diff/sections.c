@@ -274,11 +274,13 @@ static void groups(struct lpo_doc *doc, const struct lpo_diff *d)
             lpo_doc_section(doc, "groups", "Kernels that gave way to others", 1);
         lpo_str_addf(&s, "- %s: ", g->region);
         add_names(&s, d, g->gone.at, g->gone.len);
-        lpo_str_addf(&s, " (%llu launches, ", (unsigned long long)g->gone_launches);
+        lpo_str_addf(&s, " (%llu launch%s, ", (unsigned long long)g->gone_launches,
+                     g->gone_launches == 1 ? "" : "es");
         lpo_units_add_duration(&s, g->gone_ns);
         lpo_str_addf(&s, ") %s ", g->fused ? "became fewer:" : "were replaced by");
         add_names(&s, d, g->come.at, g->come.len);
-        lpo_str_addf(&s, " (%llu launches, ", (unsigned long long)g->come_launches);
+        lpo_str_addf(&s, " (%llu launch%s, ", (unsigned long long)g->come_launches,
+                     g->come_launches == 1 ? "" : "es");
         lpo_units_add_duration(&s, g->come_ns);
         lpo_str_add(&s, "): ");
         lpo_report_diff_add_change(&s, (double)(g->come_ns - g->gone_ns));

@@ -190,6 +190,20 @@ static void add_subject(struct lpo_str *s, const struct lpo_diff *d, const struc
     (void)d;
 }
 
+/* On one side alone the collectives run on the stream of the computing. */
+static void add_moved(struct lpo_str *s, const struct lpo_diff *d)
+{
+    bool on[LPO_DIFF_SIDES] = { false, false };
+
+    for (size_t i = 0; i < d->findings.len; i++)
+        for (int side = 0; side < LPO_DIFF_SIDES; side++)
+            on[side] |= d->findings.at[i].side[side] &&
+                        d->findings.at[i].side[side]->kind == LPO_RUNG_SAME_STREAM;
+    if (on[LPO_DIFF_A] != on[LPO_DIFF_B])
+        lpo_str_addf(s, "; in %s they run on the stream of the computing, so they cannot overlap",
+                     on[LPO_DIFF_B] ? "B" : "A");
+}
+
 const char *lpo_report_diff_cause(struct lpo_arena *a, const struct lpo_diff *d,
                                   const struct lpo_diff_cause *c)
 {
@@ -210,6 +224,8 @@ const char *lpo_report_diff_cause(struct lpo_arena *a, const struct lpo_diff *d,
         lpo_str_addf(&s, ", so %s of them is hidden behind kernels that compute",
                      by > 0 ? "less" : "more");
     }
+    if (c->kind == LPO_DIFF_CAUSE_EXPOSED)
+        add_moved(&s, d);
     if (*c->late)
         lpo_str_addf(&s, "; %s computes longer than before, and the others wait for it", c->late);
     return lpo_arena_strdup(a, s.at);
@@ -409,11 +425,14 @@ static bool add_speed(struct lpo_str *s, const struct lpo_diff *d)
 static void add_per_flop(struct lpo_str *s, const struct lpo_diff *d)
 {
     double ns[LPO_DIFF_SIDES];
+    bool other_work = false;
 
+    for (size_t i = 0; i < d->differences.len; i++) /* another GPU does the same work */
+        other_work |= d->differences.at[i].work && !lpo_str_starts(d->differences.at[i].key, "gpu");
     for (int side = 0; side < LPO_DIFF_SIDES; side++) {
         const struct lpo_diff_digest *g = d->shown[side];
 
-        if (!(g->flops > 0) || g->gpu_ns <= 0)
+        if (!(g->flops > 0) || g->gpu_ns <= 0 || !other_work)
             return;
         ns[side] = (double)g->gpu_ns / (g->flops / 1e12);
     }
