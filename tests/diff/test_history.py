@@ -93,6 +93,10 @@ class History(LpoCase):
                  ' "prefill_throughput": 50.5}\n', "x batch_size=8 prefill_throughput", 50.5),
                 ("aiperf.json", '{"request_throughput": {"unit": "req/s", "avg": 12.0}, "time_to_first_token": {"unit": "ms", "p99": 70.1}}',
                  "time_to_first_token_p99_ms", 70.1),
+                ("appended.json", '{"max_concurrency": 8, "mean_ttft_ms": 31.5, "request_throughput": 2}\n{"max_concurrency": 16, "mean_ttft_ms": 44.5,'
+                 ' "request_throughput": 3}', "max_concurrency=16 mean_ttft_ms", 44.5),  # vllm bench serve --append-result
+                ("aggregates.json", '{"benchmarks": [{"name": "B_mean", "run_name": "B", "run_type": "aggregate", "aggregate_name": "mean", "real_time": 9},'
+                 ' {"name": "B_median", "run_name": "B", "run_type": "aggregate", "aggregate_name": "median", "real_time": 3.5, "time_unit": "us"}]}', "B real_time_us", 3.5),
                 ("aiperf.csv", "Metric,avg,p99\nTTFT (ms),30.5,70\n\nMetric,Value\nThroughput,12\n", "TTFT (ms) avg", 30.5),
                 ("sweep.csv", "batch_size,mean_ttft_ms\n1,10.5\n8,20.5\n", "batch_size=8 mean_ttft_ms", 20.5),
                 ("pytest.json", '{"machine_info": {}, "commit_info": {"id": "abc"}, "benchmarks": [{"fullname": "t::a", "stats": {"median": 2,'
@@ -107,6 +111,10 @@ class History(LpoCase):
                 self.assertEqual({f["name"]: f["last"] for f in out["figures"]}[figure], value)
                 self.assertEqual(out["runs"][0]["revision"], "abc" if name == "pytest.json" else None)
                 self.assertEqual(json.loads(self.ok("history", "trend", name, "--what", figure, "--json"))["values"][0]["value"], value)
+        self.write("asked.json", '{"input_config": {"loadgen": {"concurrency": 7}}, "time_to_first_token": {"unit": "ms", "avg": 12.0, "count": 99}}')
+        self.ok("history", "add", "asked", "asked.json")
+        names = [f["name"] for f in json.loads(self.ok("history", "show", "asked", "--json"))["figures"]]
+        self.assertEqual(names, ["time_to_first_token_avg_ms"])  # what was asked for, and how many requests there were, is no measure
         self.write("slow.json", '{"request_throughput": 10.5, "mean_ttft_ms": 62.4}')
         out = json.loads(self.ok("diff", "vllm.json", "slow.json", "--json", "--budget", "figure:mean_ttft_ms=10%", want=4))
         self.assertIn("mean_ttft_ms", out["sentence"])

@@ -126,17 +126,30 @@ static const char *label_of(struct reading *r, const struct lpo_json *v)
     return lpo_arena_strdup(r->out->arena, lpo_str_text(&s));
 }
 
+/* AIPerf: what was measured has a unit; what was asked for (input_config) and other facts have
+ * none.
+ */
+static bool has_units(const struct lpo_json *v)
+{
+    LPO_JSON_EACH(x, v)
+    if (x->kind == LPO_JSON_OBJECT && lpo_json_text(lpo_json_get(x, "unit"), NULL))
+        return true;
+    return false;
+}
+
 /* Members that are numbers; of objects with a unit ("avg", "p99", …) too. Lists are what single
  * requests took: the file has their statistics as well. */
 static void add_members(struct reading *r, const char *prefix, const char *name,
                         const struct lpo_json *v, int depth)
 {
     const char *unit = lpo_json_text(lpo_json_get(v, "unit"), "");
+    bool units = depth == 0 && has_units(v);
 
     for (const struct lpo_json *x = v->first; x; x = x->next) {
         const char *key = x->key ? x->key : "";
 
-        if (depth == 0 && is_label(key))
+        if ((depth == 0 && is_label(key)) || (*unit && lpo_streq(key, "count")) ||
+            (units && x->kind == LPO_JSON_OBJECT && !lpo_json_get(x, "unit")))
             continue;
         if (*name)
             key = lpo_arena_printf(r->out->arena, "%s_%s%s%s", name, key, *unit ? "_" : "", unit);
@@ -158,16 +171,37 @@ static void add_rounds(struct reading *r, const char *name, const struct lpo_jso
     add_number(r, name, "s", lpo_json_real(x, NAN));
 }
 
-/* Google Benchmark: what repetitions are summed up to is left out. */
-static void add_benchmark(struct reading *r, const char *name, const struct lpo_json *v)
+static bool is_aggregate(const struct lpo_json *v)
+{
+    return lpo_streq(lpo_json_text(lpo_json_get(v, "run_type"), ""), "aggregate");
+}
+
+/* Are there repetitions of this benchmark, or only what they are summed up to
+ * (--benchmark_report_aggregates_only)? */
+static bool has_repetitions(const struct lpo_json *list, const char *run)
+{
+    LPO_JSON_EACH(x, list)
+    if (!is_aggregate(x) && lpo_streq(lpo_json_text(lpo_json_get(x, "run_name"), ""), run))
+        return true;
+    return false;
+}
+
+/* Google Benchmark: of what repetitions are summed up to, the median, where there is nothing else.
+ */
+static void add_benchmark(struct reading *r, const struct lpo_json *list, const char *name,
+                          const struct lpo_json *v)
 {
     static const char *const skipped[] = { "family_index", "per_family_instance_index",
                                            "repetitions",  "repetition_index",
                                            "threads",      "iterations" };
     const char *unit = lpo_json_text(lpo_json_get(v, "time_unit"), "ns");
 
-    if (strcmp(lpo_json_text(lpo_json_get(v, "run_type"), ""), "aggregate") == 0)
-        return;
+    if (is_aggregate(v)) {
+        name = lpo_json_text(lpo_json_get(v, "run_name"), name);
+        if (!lpo_streq(lpo_json_text(lpo_json_get(v, "aggregate_name"), ""), "median") ||
+            has_repetitions(list, name))
+            return;
+    }
     for (const struct lpo_json *x = v->first; x; x = x->next) {
         bool skip = !is_number(x) || !x->key;
 
@@ -198,7 +232,7 @@ static void add_result(struct reading *r, const struct lpo_json *v, bool labelle
         if (stats)
             add_rounds(r, name, stats);
         else
-            add_benchmark(r, name, x);
+            add_benchmark(r, list, name, x);
     }
     if (!list)
         add_members(r, labelled ? label_of(r, v) : "", "", v, 0);
@@ -212,8 +246,17 @@ static int read_json(struct reading *r, const struct lpo_file_text *text, bool l
     const struct lpo_json *root = NULL;
     size_t count = 0;
 
-    if (!lines && lpo_json_parse_python(a, text->at, text->len, &root, err) < 0)
-        return err->code;
+    struct lpo_err ignored = { 0 };
+
+    /* vLLM appends results to a file as lines, whatever the file is called */
+    if (!lines && lpo_json_parse_python(a, text->at, text->len, &root, &ignored) < 0) {
+        const char *end = memchr(text->at, '\n', text->len);
+
+        if (!end ||
+            lpo_json_parse_python(a, text->at, (size_t)(end - text->at), &root, &ignored) < 0)
+            return lpo_json_parse_python(a, text->at, text->len, &root, err);
+        lines = true;
+    }
     if (root && root->kind == LPO_JSON_OBJECT)
         add_result(r, root, false);
     else if (root)
