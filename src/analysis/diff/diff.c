@@ -214,6 +214,7 @@ struct lpo_diff *lpo_diff_create(struct lpo_diff_runs a, struct lpo_diff_runs b)
     lpo_diff_compare_figures(d);
     lpo_diff_compare_findings(d);
     lpo_diff_find_causes(d);
+    lpo_diff_judge_causes(d);
     lpo_diff_compare_measures(d);
     return d;
 }

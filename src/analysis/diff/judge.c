@@ -374,7 +374,7 @@ static void judge_wall(struct lpo_diff *d, const struct lpo_diff_prior *prior)
         v->significant = v->p <= LPO_DIFF_LEVEL_UNITS && fabs(v->change) > least;
         if (!v->significant) {
             v->change = w->unit_ns[LPO_DIFF_B] / before - 1;
-            w->unsure = lpo_diff_judge_pauses(d);
+            w->unsure = lpo_diff_judge_pauses(d) || fabs(v->change) >= LPO_DIFF_LARGE;
         }
     } else {
         judge_few(d, prior);
@@ -429,6 +429,24 @@ static void judge_compute(struct lpo_diff *d, const struct lpo_diff_prior *prior
     }
     v->significant = known && v->p <= level(d) && fabs(v->change) > lpo_diff_least(d);
     free(values);
+}
+
+/* One or few units a side, and most of the change is in one of several equal layers, while the
+ * others stayed as they were: that is no noise, and no proof. */
+void lpo_diff_judge_causes(struct lpo_diff *d)
+{
+    struct lpo_diff_wall *w = &d->wall;
+    double by = w->unit_ns[LPO_DIFF_B] - w->unit_ns[LPO_DIFF_A];
+
+    if (w->verdict.significant || w->verdict.basis != LPO_DIFF_BY_CALLS ||
+        !(fabs(w->verdict.change) > LPO_DIFF_LEAST))
+        return;
+    for (size_t i = 0; i < d->causes.len; i++) {
+        const struct lpo_diff_cause *c = &d->causes.at[i];
+        double own = c->value[LPO_DIFF_B] - c->value[LPO_DIFF_A];
+
+        w->unsure |= *c->member && own * by > 0 && fabs(own) >= 0.5 * fabs(by);
+    }
 }
 
 /* --- order ---------------------------------------------------------------------------------- */

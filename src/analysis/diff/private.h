@@ -40,7 +40,9 @@ void lpo_diff_compare_facts(struct lpo_diff *d);   /* differences, comparable */
 void lpo_diff_compare_lengths(struct lpo_diff *d); /* unit, length */
 void lpo_diff_compare_rows(struct lpo_diff *d);    /* amounts and changes */
 void lpo_diff_compare_wall(struct lpo_diff *d);    /* wall without its verdict, and `shown` */
-void lpo_diff_judge(struct lpo_diff *d);           /* every verdict, then the order of rows */
+/* What the causes say of a change that too few units prove. */
+void lpo_diff_judge_causes(struct lpo_diff *d);
+void lpo_diff_judge(struct lpo_diff *d); /* every verdict, then the order of rows */
 void lpo_diff_compare_groups(struct lpo_diff *d);
 void lpo_diff_find_causes(struct lpo_diff *d); /* after figures */
 void lpo_diff_compare_figures(struct lpo_diff *d);

@@ -17,7 +17,7 @@ enum { FEWEST = 5, EXACT_BELOW = 8, MOST_VALUES = 512 };
 #define LEAST_AGREE  0.6  /* of the time of common kernels, that must be launched at one rate */
 #define CALM         0.1  /* of the median unit */
 #define LOOSE        0.05 /* of a rate */
-#define PAUSE_FACTOR 1.3  /* of the median unit */
+#define PAUSE_FACTOR 1.2  /* of the median unit */
 #define PAUSE_SHARE  0.5  /* of the change */
 #define PAUSE_LARGE  0.25 /* of the time of all units */
 
