@@ -187,7 +187,8 @@ void lpo_doc_figure_span(struct lpo_figure *f, uint32_t lane, const char *name, 
 
 void lpo_doc_figure_note(struct lpo_figure *f, const char *key, const char *text)
 {
-    lpo_vec_push(&f->span_notes, (struct lpo_span_note){ f->spans.len - 1, key, text });
+    if (text)
+        lpo_vec_push(&f->span_notes, (struct lpo_span_note){ f->spans.len - 1, key, text });
 }
 
 void lpo_doc_add_fact(struct lpo_doc *doc, const char *key, const char *label,

@@ -146,7 +146,7 @@ uint32_t lpo_doc_figure_lane(struct lpo_figure *f, const char *group, const char
 void lpo_doc_figure_span(struct lpo_figure *f, uint32_t lane, const char *name, int64_t start_ns,
                          int64_t end_ns);
 
-/* About the span that was added last; neither text is copied. */
+/* About the span that was added last; neither text is copied. NULL: nothing to say. */
 void lpo_doc_figure_note(struct lpo_figure *f, const char *key, const char *text);
 
 enum lpo_item_kind {
