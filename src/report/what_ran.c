@@ -16,6 +16,7 @@
 #include "settings/settings.h"
 #include "trace/trace.h"
 #include "util/arena.h"
+#include "util/order.h"
 #include "util/path.h"
 #include "util/str.h"
 
@@ -209,12 +210,7 @@ const char *lpo_report_traced_gpus(const struct lpo_rundir *d)
 
 /* --- ranks and files ------------------------------------------------------------------------ */
 
-static int by_number(const void *x, const void *y)
-{
-    int32_t a = *(const int32_t *)x, b = *(const int32_t *)y;
-
-    return (a > b) - (a < b);
-}
+LPO_COMPARE(by_number, int32_t, LPO_UP_OF(*a, *b));
 
 /* ", without 3, 13": of the numbers below `all`, which the others are. */
 static void add_absent(struct lpo_str *text, const int32_t *ranks, size_t n, uint32_t all)

@@ -68,12 +68,7 @@ void lpo_trace_series_thin(struct lpo_series *s, size_t most)
     s->points.cap = s->points.len + 1;
 }
 
-static int by_time(const void *x, const void *y)
-{
-    const struct lpo_series_point *a = x, *b = y;
-
-    return (a->ns > b->ns) - (a->ns < b->ns);
-}
+LPO_COMPARE(by_time, struct lpo_series_point, LPO_UP(ns));
 
 void lpo_trace_series_sort(struct lpo_series *s)
 {

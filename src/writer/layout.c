@@ -7,6 +7,7 @@
 
 #include "report/doc/doc.h"
 #include "util/arena.h"
+#include "util/order.h"
 #include "util/str.h"
 #include "util/visible.h"
 #include "writer/writer.h"
@@ -211,10 +212,7 @@ static size_t room_for(const struct lpo_doc_cell *cell, size_t width)
     return lpo_visible_width(cell->text, cell->len) <= room ? 0 : room;
 }
 
-static int by_text(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
+LPO_COMPARE(by_text, char *const, strcmp(*a, *b));
 
 static size_t count_distinct(const char *const *names, size_t n)
 {

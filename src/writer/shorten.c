@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "report/doc/doc.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 /* MOST: of rows that are all alike, a page shows no more. Two rows take as much room as the line
@@ -60,14 +61,7 @@ struct row {
     double all, own; /* of a tree: with and without the rows below it */
 };
 
-static int largest_first(const void *x, const void *y)
-{
-    const struct row *a = x, *b = y;
-
-    if (a->all != b->all)
-        return a->all > b->all ? -1 : 1;
-    return a->at < b->at ? -1 : a->at > b->at;
-}
+LPO_COMPARE(largest_first, struct row, LPO_DOWN(all) ?: LPO_UP(at));
 
 /* A row holds those below it, so that it is never smaller than one of them. */
 static void find_rows(const struct lpo_table *t, size_t weight, bool tree, size_t names,

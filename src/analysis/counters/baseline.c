@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analysis/counters/layer.h"
+#include "util/order.h"
 
 enum { MOST = 2048, LEAST = 20, EVERY_MOST = 1 << 20 };
 
@@ -14,12 +15,7 @@ static bool moved_by_sampling(enum lpo_counters_meaning m)
     return m == LPO_COUNTER_L2_BYTES || m == LPO_COUNTER_PCIE_READ || m == LPO_COUNTER_PCIE_WRITE;
 }
 
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-
-    return (a > b) - (a < b);
-}
+LPO_COMPARE(by_value, double, LPO_UP_OF(*a, *b));
 
 /* Rates of one metric in samples without an operation, of the first that the file has, as they
  * would be at the first interval. */

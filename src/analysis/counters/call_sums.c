@@ -9,6 +9,7 @@
 #include "region/calls.h"
 #include "region/tree.h"
 #include "trace/trace.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 /* A call has figures only where at least this part of its time lies in samples, and at most this
@@ -198,13 +199,7 @@ static void put_call(struct lpo_call_sums *c, size_t i, bool first)
                                             .first = first });
 }
 
-static int by_node(const void *a, const void *b)
-{
-    const struct lpo_sampled_call *x = a, *y = b;
-
-    return x->node != y->node ? (x->node > y->node) - (x->node < y->node)
-                              : (x->first < y->first) - (x->first > y->first);
-}
+LPO_COMPARE(by_node, struct lpo_sampled_call, LPO_UP(node) ?: LPO_DOWN(first));
 
 void lpo_counters_call_sums_put(struct lpo_call_sums *c)
 {

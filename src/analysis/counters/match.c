@@ -7,6 +7,7 @@
 #include "region/tree.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/str.h"
 
 /* GPU operations of the base trace in one queue, in the order of their launches. */
@@ -118,14 +119,7 @@ struct moment {
     uint32_t gpu_op;
 };
 
-static int by_moment(const void *x, const void *y)
-{
-    const struct moment *p = x, *q = y;
-
-    if (p->launched != q->launched)
-        return p->launched < q->launched ? -1 : 1;
-    return p->started < q->started ? -1 : p->started > q->started;
-}
+LPO_COMPARE(by_moment, struct moment, LPO_UP(launched) ?: LPO_UP(started));
 
 static struct moment *kernels_in_order(const struct lpo_trace *t, size_t *count)
 {
@@ -171,12 +165,7 @@ static void fill_queues(struct lpo_counters_match *m)
     free(order);
 }
 
-static int by_ns(const void *x, const void *y)
-{
-    int64_t p = *(const int64_t *)x, q = *(const int64_t *)y;
-
-    return p < q ? -1 : p > q;
-}
+LPO_COMPARE(by_ns, int64_t, LPO_UP_OF(*a, *b));
 
 static void add_peer(struct lpo_counters_match *m, uint32_t gpu_op, const struct lpo_str *key)
 {

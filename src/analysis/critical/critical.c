@@ -176,14 +176,7 @@ static void take_frame(void *ctx, const struct critical_slice *slice, int64_t st
     add(c, part, name, lpo_critical_launch(c->g, slice->call), start_ns, end_ns);
 }
 
-static int by_call(const void *a, const void *b)
-{
-    const struct critical_slice *x = a, *y = b;
-
-    if (x->call != y->call)
-        return x->call < y->call ? -1 : 1;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
+LPO_COMPARE(by_call, struct critical_slice, LPO_UP(call) ?: LPO_UP(start_ns));
 
 /* What the host was in during its stretches of the path, thread by thread. */
 static void take_frames(struct collect *c)
@@ -207,24 +200,9 @@ static void take_frames(struct collect *c)
     lpo_critical_sweep_destroy(sweep);
 }
 
-static int by_ns(const void *a, const void *b)
-{
-    const struct lpo_critical_entry *x = a, *y = b;
+LPO_COMPARE(by_ns, struct lpo_critical_entry, LPO_DOWN(ns) ?: LPO_UP(part) ?: LPO_UP(name));
 
-    if (x->ns != y->ns)
-        return x->ns > y->ns ? -1 : 1;
-    return x->part != y->part ? (int)x->part - (int)y->part
-                              : (x->name > y->name) - (x->name < y->name);
-}
-
-static int by_region_ns(const void *a, const void *b)
-{
-    const struct lpo_critical_region *x = a, *y = b;
-
-    if (x->ns != y->ns)
-        return x->ns > y->ns ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
-}
+LPO_COMPARE(by_region_ns, struct lpo_critical_region, LPO_DOWN(ns) ?: LPO_UP(node));
 
 /* What lies in a region lies in those around it. */
 static void take_regions(struct collect *c)

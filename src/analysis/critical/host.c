@@ -5,6 +5,7 @@
 
 #include "analysis/critical/private.h"
 #include "trace/host.h"
+#include "util/order.h"
 #include "util/search.h"
 
 /* A thread without calls and operators for so long may have handed over to another one. */
@@ -142,23 +143,9 @@ static void find_bursts(const struct critical_graph *g, burst_vec *out)
     }
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct burst *x = a, *y = b;
+LPO_COMPARE(by_start, struct burst, LPO_UP(start_ns) ?: LPO_UP(first));
 
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->first > y->first) - (x->first < y->first);
-}
-
-static int by_end(const void *a, const void *b)
-{
-    const struct burst *x = a, *y = b;
-
-    if (x->end_ns != y->end_ns)
-        return x->end_ns < y->end_ns ? -1 : 1;
-    return (x->first > y->first) - (x->first < y->first);
-}
+LPO_COMPARE(by_end, struct burst, LPO_UP(end_ns) ?: LPO_UP(first));
 
 /* Was the thread inside operators for most of a stretch? Then it did not rest. Looks at operators
  * that begin in it, and at a few before it. */

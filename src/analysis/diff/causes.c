@@ -14,6 +14,7 @@
 #include "trace/host.h"
 #include "util/arena.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/str.h"
 
 enum { MOST_CAUSES = 12, FEWEST_KERNELS = 4 };
@@ -124,14 +125,7 @@ static void add_parts(struct lpo_diff *d, enum lpo_diff_side side, struct lpo_ma
     free(regions);
 }
 
-static int by_kernel(const void *a, const void *b)
-{
-    const struct part *x = a, *y = b;
-
-    if (x->kernel != y->kernel)
-        return x->kernel < y->kernel ? -1 : 1;
-    return strcmp(x->copy, y->copy);
-}
+LPO_COMPARE(by_kernel, struct part, LPO_UP(kernel) ?: LPO_TEXT(copy));
 
 /* The operator and the region that have most of the change; "" where no single one does. */
 static void find_place(const struct lpo_diff *d, const struct part *p, size_t n,
@@ -435,12 +429,7 @@ struct member {
 
 typedef LPO_VEC(struct member) member_vec;
 
-static int by_family(const void *a, const void *b)
-{
-    const struct member *x = a, *y = b;
-
-    return strcmp(x->family, y->family);
-}
+LPO_COMPARE(by_family, struct member, LPO_TEXT(family));
 
 static void gather_members(const struct lpo_diff *d, member_vec *out)
 {
@@ -535,12 +524,7 @@ struct slowdown {
     double by, weight; /* logarithm of B over A for one launch; GPU time in A */
 };
 
-static int by_slowdown(const void *a, const void *b)
-{
-    const struct slowdown *x = a, *y = b;
-
-    return (x->by > y->by) - (x->by < y->by);
-}
+LPO_COMPARE(by_slowdown, struct slowdown, LPO_UP(by));
 
 static bool is_alike(double by, double common)
 {

@@ -11,6 +11,7 @@
 #include "analysis/diff/private.h"
 #include "util/arena.h"
 #include "util/map.h"
+#include "util/order.h"
 
 /* One kernel at one place, of one step. */
 struct cell {
@@ -157,14 +158,7 @@ struct sized {
     double ns;
 };
 
-static int by_time(const void *a, const void *b)
-{
-    const struct sized *x = a, *y = b;
-
-    if (x->ns != y->ns)
-        return x->ns > y->ns ? -1 : 1;
-    return (x->kernel > y->kernel) - (x->kernel < y->kernel);
-}
+LPO_COMPARE(by_time, struct sized, LPO_DOWN(ns) ?: LPO_UP(kernel));
 
 /* People are shown the first few of a group. */
 static void largest_first(const struct lpo_diff *d, uint32_t *kernels, size_t n,

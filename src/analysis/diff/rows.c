@@ -8,6 +8,7 @@
 #include "analysis/diff/private.h"
 #include "util/arena.h"
 #include "util/map.h"
+#include "util/order.h"
 
 const struct lpo_diff_digest *lpo_diff_run_at(const struct lpo_diff *d, size_t i)
 {
@@ -169,12 +170,7 @@ void lpo_diff_match(struct lpo_diff *d)
 
 /* --- amounts----------------------------------------------------------------------------------- */
 
-static int by_size(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
+LPO_COMPARE(by_size, int64_t, LPO_UP_OF(*a, *b));
 
 /* The lower one of the two in the middle: a value that some run really had. */
 static int64_t middle(int64_t *values, size_t n)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/diff/significance.h"
+#include "util/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,12 +33,7 @@ void lpo_diff_sample_add(struct lpo_diff_sample *s, int64_t ns, size_t most)
         s->kept.at[at] = ns;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
+LPO_COMPARE(by_size, int64_t, LPO_UP_OF(*a, *b));
 
 void lpo_diff_sample_sort(struct lpo_diff_sample *s)
 {
@@ -81,12 +77,7 @@ double lpo_diff_sample_variance(const struct lpo_diff_sample *s)
     return squares / (double)(s->kept.len - 1);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
+LPO_COMPARE(by_number, double, LPO_UP_OF(*a, *b));
 
 double lpo_diff_median(double *values, size_t count)
 {
@@ -361,12 +352,7 @@ struct ranked {
     size_t at;
 };
 
-static int by_p(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-
-    return (x->p > y->p) - (x->p < y->p);
-}
+LPO_COMPARE(by_p, struct ranked, LPO_UP(p));
 
 void lpo_diff_holm(const double *p, size_t count, double level, bool *refused)
 {

@@ -7,6 +7,7 @@
 #include "region/tree.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/order.h"
 
 static const int64_t apart_ns = 1000000;
 
@@ -157,14 +158,7 @@ static void find_pairs(struct work *w)
     lpo_map_pair_free(&rows);
 }
 
-static int by_count(const void *a, const void *b)
-{
-    const struct pair *x = a, *y = b;
-
-    if (x->count != y->count)
-        return x->count > y->count ? -1 : 1;
-    return (x->first > y->first) - (x->first < y->first);
-}
+LPO_COMPARE(by_count, struct pair, LPO_DOWN(count) ?: LPO_UP(first));
 
 /* The kernel `step` places from the beginning of the sequence at `at`, where it is in the same run
  * and free; LPO_NONE. For a step back the sequence itself must not begin the run. */

@@ -8,6 +8,7 @@
 #include "region/tree.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/search.h"
 #include "util/xmalloc.h"
 
@@ -46,14 +47,7 @@ static uint32_t node_of(const struct lpo_region_tree *tree, const struct start_e
     return tree->places.at[row].leaf;
 }
 
-static int by_node(const void *a, const void *b)
-{
-    const struct lpo_numbers_row *x = a, *y = b;
-
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
-    return x->name < y->name ? -1 : x->name > y->name;
-}
+LPO_COMPARE(by_node, struct lpo_numbers_row, LPO_UP(node) ?: LPO_UP(name));
 
 struct lpo_numbers *lpo_numbers_create(const struct lpo_region_tree *tree)
 {

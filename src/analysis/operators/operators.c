@@ -12,6 +12,7 @@
 #include "trace/host.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/search.h"
 
 /* A step whose name says how long its sequences are. */
@@ -88,14 +89,7 @@ static uint32_t row_of(struct sweep *s, const struct lpo_op *op)
     return row;
 }
 
-static int step_order(const void *x, const void *y)
-{
-    const struct step *a = x, *b = y;
-
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
+LPO_COMPARE(step_order, struct step, LPO_UP(thread) ?: LPO_UP(start_ns));
 
 static void find_steps(struct sweep *s)
 {

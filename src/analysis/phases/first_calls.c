@@ -9,26 +9,15 @@
 #include "trace/host.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/str.h"
 #include "util/xmalloc.h"
 
 enum { MOST_FIRST_CALLS = 1000 };
 
-static int by_key_and_start(const void *x, const void *y)
-{
-    const struct lpo_phases_visit *a = x, *b = y;
+LPO_COMPARE(by_key_and_start, struct lpo_phases_visit, LPO_UP(key) ?: LPO_UP(start_ns));
 
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
-}
-
-static int by_length(const void *x, const void *y)
-{
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-
-    return a < b ? -1 : a > b;
-}
+LPO_COMPARE(by_length, int64_t, LPO_UP_OF(*a, *b));
 
 static int64_t excess(const struct lpo_first_call *f)
 {

@@ -9,6 +9,7 @@
 #include "trace/trace.h"
 #include "util/checked.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 enum {
@@ -43,14 +44,7 @@ static void keep_rare(lpo_phases_visits *all)
     lpo_map_pair_free(&rows);
 }
 
-static int by_family_and_start(const void *x, const void *y)
-{
-    const struct lpo_phases_visit *a = x, *b = y;
-
-    if (a->family != b->family)
-        return a->family < b->family ? -1 : 1;
-    return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
-}
+LPO_COMPARE(by_family_and_start, struct lpo_phases_visit, LPO_UP(family) ?: LPO_UP(start_ns));
 
 static int by_length(const void *x, const void *y)
 {

@@ -12,6 +12,7 @@
 #include "trace/host.h"
 #include "trace/trace.h"
 #include "util/err.h"
+#include "util/order.h"
 #include "util/search.h"
 #include "util/str.h"
 #include "util/xmalloc.h"
@@ -191,16 +192,7 @@ static void find_compiling(const struct lpo_trace *t, stretches *out)
     free(is);
 }
 
-static int by_process_and_start(const void *x, const void *y)
-{
-    const struct lpo_phase_stretch *a = x, *b = y;
-
-    if (a->process != b->process)
-        return a->process < b->process ? -1 : 1;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
-}
+LPO_COMPARE(by_process_and_start, struct lpo_phase_stretch, LPO_UP(process) ?: LPO_UP(start_ns) ?: LPO_DOWN(end_ns));
 
 /* Of stretches that overlap the one that began first has the time of both. */
 static void flatten(struct lpo_phases *p, stretches *all)

@@ -8,6 +8,7 @@
 #include "analysis/phases/private.h"
 #include "analysis/steps/steps.h"
 #include "trace/trace.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 enum { LEAST_PART = 100 }; /* of a step: what it must do once to be no steady one */
@@ -119,12 +120,7 @@ static struct lpo_phases_window *whole_runs(const struct lpo_trace *t)
     return all;
 }
 
-static int by_process(const void *x, const void *y)
-{
-    const struct lpo_phases_window *a = x, *b = y;
-
-    return a->process < b->process ? -1 : a->process > b->process;
-}
+LPO_COMPARE(by_process, struct lpo_phases_window, LPO_UP(process));
 
 void lpo_phases_find_windows(const struct lpo_trace *t, const struct lpo_program_steps *steps,
                              struct lpo_phases *out)

@@ -147,12 +147,7 @@ static void take_op(struct work *w, const struct lpo_gpu_op *op, struct lpo_queu
     lpo_trace_series_add(&out->delay, op->start_ns, (double)(op->start_ns - launch_ns) / 1e3);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const struct lpo_queue_stream *x = a, *y = b;
-
-    return (x->stream > y->stream) - (x->stream < y->stream);
-}
+LPO_COMPARE(by_number, struct lpo_queue_stream, LPO_UP(stream));
 
 /* Waits of one stream together, in the order that they have. */
 static void sum_streams(struct work *w, struct lpo_queue_device *out)

@@ -10,6 +10,7 @@
 #include "region/tree.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 /* One number, on the clock of its rank. */
@@ -117,14 +118,7 @@ static void add_all_to_alls(struct balance *b)
     }
 }
 
-static int by_row(const void *x, const void *y)
-{
-    const struct share *a = x, *b = y;
-
-    if (a->row != b->row)
-        return a->row < b->row ? -1 : 1;
-    return a->rank < b->rank ? -1 : a->rank > b->rank;
-}
+LPO_COMPARE(by_row, struct share, LPO_UP(row) ?: LPO_UP(rank));
 
 static int by_time(const void *x, const void *y)
 {
@@ -182,20 +176,7 @@ static void judge(struct lpo_rank_balance *r, struct share *s, size_t ranks)
     r->call_ratio = call_ratio(s, ranks);
 }
 
-static int largest_first(const void *x, const void *y)
-{
-    const struct lpo_rank_balance *a = x, *b = y;
-
-    if (a->ratio != b->ratio)
-        return a->ratio > b->ratio ? -1 : 1;
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    if (a->node != b->node)
-        return a->node < b->node ? -1 : 1;
-    if (a->name != b->name)
-        return a->name < b->name ? -1 : 1;
-    return a->group < b->group ? -1 : a->group > b->group;
-}
+LPO_COMPARE(largest_first, struct lpo_rank_balance, LPO_DOWN(ratio) ?: LPO_UP(kind) ?: LPO_UP(node) ?: LPO_UP(name) ?: LPO_UP(group));
 
 /* Rows of one rank alone, of nothing and of numbers below 0 say nothing about balance. */
 static void keep_rows(struct balance *b)

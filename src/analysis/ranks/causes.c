@@ -9,6 +9,7 @@
 #include "analysis/wall/private.h"
 #include "region/tree.h"
 #include "trace/host.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 enum {
@@ -38,23 +39,9 @@ struct place {
     uint32_t life, stop;
 };
 
-static int by_same(const void *x, const void *y)
-{
-    const struct place *a = x, *b = y;
+LPO_COMPARE(by_same, struct place, LPO_UP(same) ?: LPO_UP(life) ?: LPO_UP(stop));
 
-    if (a->same != b->same)
-        return a->same < b->same ? -1 : 1;
-    if (a->life != b->life)
-        return a->life < b->life ? -1 : 1;
-    return a->stop < b->stop ? -1 : a->stop > b->stop;
-}
-
-static int by_number(const void *x, const void *y)
-{
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-
-    return a < b ? -1 : a > b;
-}
+LPO_COMPARE(by_number, int64_t, LPO_UP_OF(*a, *b));
 
 /* Of two ranks the one that is faster is the usual one. */
 static int64_t lower_median(int64_t *values, size_t count)
@@ -464,14 +451,7 @@ static void add_bubbles(struct work *w, candidates *out)
         lpo_vec_push(out, c);
 }
 
-static int largest_bound(const void *x, const void *y)
-{
-    const struct candidate *a = x, *b = y;
-
-    if (a->bound_ns != b->bound_ns)
-        return a->bound_ns > b->bound_ns ? -1 : 1;
-    return a->cause.rank < b->cause.rank ? -1 : a->cause.rank > b->cause.rank;
-}
+LPO_COMPARE(largest_bound, struct candidate, LPO_DOWN(bound_ns) ?: LPO_UP(cause.rank));
 
 /* --- what it was --- */
 
@@ -482,14 +462,7 @@ struct name_sum {
 
 typedef LPO_VEC(struct name_sum) name_sums;
 
-static int by_name(const void *x, const void *y)
-{
-    const struct name_sum *a = x, *b = y;
-
-    if (a->name != b->name)
-        return a->name < b->name ? -1 : 1;
-    return a->life < b->life ? -1 : a->life > b->life;
-}
+LPO_COMPARE(by_name, struct name_sum, LPO_UP(name) ?: LPO_UP(life));
 
 /* Time of each kernel that computes, by rank. */
 static name_sums sum_kernels(const struct work *w)
@@ -709,14 +682,7 @@ static void find_observer(struct work *w)
     }
 }
 
-static int most_first(const void *x, const void *y)
-{
-    const struct lpo_rank_cause *a = x, *b = y;
-
-    if (a->saving_ns != b->saving_ns)
-        return a->saving_ns > b->saving_ns ? -1 : 1;
-    return a->rank < b->rank ? -1 : a->rank > b->rank;
-}
+LPO_COMPARE(most_first, struct lpo_rank_cause, LPO_DOWN(saving_ns) ?: LPO_UP(rank));
 
 static void try_all(struct work *w)
 {
@@ -757,12 +723,7 @@ static void try_all(struct work *w)
     free(rates);
 }
 
-static int by_op(const void *x, const void *y)
-{
-    const struct lpo_rank_wait *a = x, *b = y;
-
-    return a->op < b->op ? -1 : a->op > b->op;
-}
+LPO_COMPARE(by_op, struct lpo_rank_wait, LPO_UP(op));
 
 static void keep_waits(const struct ranks_lives *l, uint32_t observer, struct lpo_ranks_causes *out)
 {

@@ -4,6 +4,7 @@
 
 #include "analysis/ranks/private.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 enum {
@@ -276,12 +277,7 @@ struct usual {
     double fit;
 };
 
-static int by_fit(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-
-    return a < b ? -1 : a > b;
-}
+LPO_COMPARE(by_fit, double, LPO_UP_OF(*a, *b));
 
 static struct usual find_usual(const struct lpo_ranks *r)
 {

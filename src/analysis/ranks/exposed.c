@@ -9,6 +9,7 @@
 #include "analysis/wall/private.h"
 #include "region/tree.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/search.h"
 
 struct interval {
@@ -17,14 +18,7 @@ struct interval {
 
 typedef LPO_VEC(struct interval) intervals;
 
-static int by_start(const void *x, const void *y)
-{
-    const struct interval *a = x, *b = y;
-
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
-}
+LPO_COMPARE(by_start, struct interval, LPO_UP(start_ns) ?: LPO_UP(end_ns));
 
 /* Sorted, and those that overlap or touch made one. */
 static void unite(intervals *v)

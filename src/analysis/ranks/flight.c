@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "trace/trace.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 enum { MOST_MEMBERS = 1 << 20 };
@@ -231,18 +232,7 @@ struct ordered {
     int64_t ns;
 };
 
-static int by_cause(const void *x, const void *y)
-{
-    const struct ordered *a = x, *b = y;
-
-    if (a->v.in_cycle != b->v.in_cycle)
-        return a->v.in_cycle ? 1 : -1;
-    if (a->steps != b->steps)
-        return a->steps < b->steps ? -1 : 1;
-    if (a->v.kind != b->v.kind)
-        return a->v.kind < b->v.kind ? -1 : 1;
-    return a->ns < b->ns ? -1 : a->ns > b->ns;
-}
+LPO_COMPARE(by_cause, struct ordered, LPO_UP(v.in_cycle) ?: LPO_UP(steps) ?: LPO_UP(v.kind) ?: LPO_UP(ns));
 
 static void order_verdicts(struct work *w)
 {

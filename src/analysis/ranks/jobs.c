@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "trace/trace.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 #define DAY_NS   (86400 * INT64_C(1000000000))
@@ -37,12 +38,7 @@ struct span {
     int64_t first_ns, last_ns;
 };
 
-static int by_first(const void *x, const void *y)
-{
-    const struct span *a = x, *b = y;
-
-    return a->first_ns < b->first_ns ? -1 : a->first_ns > b->first_ns;
-}
+LPO_COMPARE(by_first, struct span, LPO_UP(first_ns));
 
 static struct span *spans_of(const struct lpo_trace *t, size_t *count)
 {

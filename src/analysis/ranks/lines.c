@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/ranks/private.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 enum {
@@ -15,12 +16,7 @@ enum {
     MOST_PPM = 1000  /* no clock is that wrong: other things differ */
 };
 
-static int by_size(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-
-    return a < b ? -1 : a > b;
-}
+LPO_COMPARE(by_size, double, LPO_UP_OF(*a, *b));
 
 /* Slopes between points that are half of the recording apart: their median does not mind a quarter
  * of them being wrong. */

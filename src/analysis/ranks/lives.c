@@ -10,6 +10,7 @@
 #include "analysis/wall/computing.h"
 #include "analysis/wall/private.h"
 #include "region/tree.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 enum { LEAST_WAIT_NS = 4000, BEHIND_NS = 5000, LINES = 64 };
@@ -62,14 +63,7 @@ static struct lpo_wall_computing without(const struct lpo_wall_computing *all,
     return out;
 }
 
-static int by_end(const void *x, const void *y)
-{
-    const struct ranks_join *a = x, *b = y;
-
-    if (a->ns != b->ns)
-        return a->ns < b->ns ? -1 : 1;
-    return a->stop < b->stop ? -1 : a->stop > b->stop;
-}
+LPO_COMPARE(by_end, struct ranks_join, LPO_UP(ns) ?: LPO_UP(stop));
 
 /* Exposed collectives that ended before anything else began: the device waited for them. What is
  * left of the exposed time is a gap between kernels. Times are still those of the rank. */
@@ -116,12 +110,7 @@ static uint16_t line_of(uint32_t *streams, struct ranks_life *life, uint32_t str
     return i < LINES ? i : LINES - 1;
 }
 
-static int by_op(const void *x, const void *y)
-{
-    const struct matched *a = x, *b = y;
-
-    return a->op < b->op ? -1 : a->op > b->op;
-}
+LPO_COMPARE(by_op, struct matched, LPO_UP(op));
 
 static const struct matched *find_matched(const struct build *b, uint32_t op)
 {
@@ -166,12 +155,7 @@ struct launched {
 
 typedef LPO_VEC(struct launched) launched_vec;
 
-static int by_launch(const void *x, const void *y)
-{
-    const struct launched *a = x, *b = y;
-
-    return a->ns < b->ns ? -1 : a->ns > b->ns;
-}
+LPO_COMPARE(by_launch, struct launched, LPO_UP(ns));
 
 static int64_t ready_at(const launched_vec *all, int64_t launch_ns)
 {
@@ -419,13 +403,7 @@ static void find_all(struct build *b, const struct lpo_program_steps *steps)
         qsort(b->out->all.at, b->out->all.len, sizeof *b->out->all.at, by_row);
 }
 
-static int by_start(const void *x, const void *y)
-{
-    const struct ranks_stop *a = *(const struct ranks_stop *const *)x;
-    const struct ranks_stop *b = *(const struct ranks_stop *const *)y;
-
-    return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
-}
+LPO_COMPARE(by_start, struct ranks_stop *const, LPO_UP_OF((*a)->start_ns, (*b)->start_ns));
 
 /* A profiler may record a job in windows, minutes apart. Seconds in which nobody communicates are
  * no part of it where they are together several times what is left. */

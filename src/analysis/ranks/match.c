@@ -9,6 +9,7 @@
 #include "region/tree.h"
 #include "trace/host.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/str.h"
 #include "util/xmalloc.h"
 
@@ -23,12 +24,7 @@ static bool is_together(const char *kind)
     return true;
 }
 
-static int by_number(const void *x, const void *y)
-{
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-
-    return a < b ? -1 : a > b;
-}
+LPO_COMPARE(by_number, int64_t, LPO_UP_OF(*a, *b));
 
 int64_t lpo_ranks_median(int64_t *values, size_t count)
 {
@@ -176,14 +172,7 @@ static void add_event(struct matcher *m, uint32_t rank, uint32_t row)
         (struct ranks_event){ op->start_ns, op->end_ns, number_of(f, said), row, LPO_NONE });
 }
 
-static int by_end(const void *x, const void *y)
-{
-    const struct ranks_event *a = x, *b = y;
-
-    if (a->end_ns != b->end_ns)
-        return a->end_ns < b->end_ns ? -1 : 1;
-    return a->op < b->op ? -1 : a->op > b->op;
-}
+LPO_COMPARE(by_end, struct ranks_event, LPO_UP(end_ns) ?: LPO_UP(op));
 
 static int by_series_rank(const void *x, const void *y)
 {

@@ -8,6 +8,7 @@
 #include "region/tree.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 enum { MOST_ROWS = 1000, ODD_SHARE = 20 /* a twentieth */, ODD_DISTANCES = 4 };
@@ -21,12 +22,7 @@ struct table {
     struct lpo_map_u64 *row_of; /* node to row */
 };
 
-static int by_number(const void *x, const void *y)
-{
-    int32_t a = *(const int32_t *)x, b = *(const int32_t *)y;
-
-    return a < b ? -1 : a > b;
-}
+LPO_COMPARE(by_number, int32_t, LPO_UP_OF(*a, *b));
 
 static void list_ranks(struct table *t)
 {

@@ -8,6 +8,7 @@
 #include "analysis/steps/steps.h"
 #include "region/tree.h"
 #include "trace/trace.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 /* Cells: 2 MB here, and about as much in report.json. */
@@ -33,19 +34,9 @@ const char *lpo_ranks_step_part_name(enum lpo_rank_step_part part)
     return names[part];
 }
 
-static int by_rank(const void *x, const void *y)
-{
-    int32_t a = *(const int32_t *)x, b = *(const int32_t *)y;
+LPO_COMPARE(by_rank, int32_t, LPO_UP_OF(*a, *b));
 
-    return a < b ? -1 : a > b;
-}
-
-static int by_number(const void *x, const void *y)
-{
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-
-    return a < b ? -1 : a > b;
-}
+LPO_COMPARE(by_number, int64_t, LPO_UP_OF(*a, *b));
 
 static int32_t rank_of(const struct build *b, size_t step)
 {

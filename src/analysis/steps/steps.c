@@ -45,16 +45,7 @@ struct build {
     LPO_VEC(struct part) parts;
 };
 
-static int by_time(const void *a, const void *b)
-{
-    const struct lpo_program_step *x = a, *y = b;
-
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->host_ns < y->host_ns) - (x->host_ns > y->host_ns);
-}
+LPO_COMPARE(by_time, struct lpo_program_step, LPO_UP(process) ?: LPO_UP(start_ns) ?: LPO_DOWN(host_ns));
 
 /* Names are few, ranges are many: each name is read once. -1: no step. */
 static int *read_names(const struct lpo_trace *t, struct lpo_step_facts *facts, int *family)

@@ -7,6 +7,7 @@
 #include "analysis/wall/private.h"
 #include "trace/host.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/search.h"
 
 const char *lpo_wall_gap_name(enum lpo_gap_cause cause)
@@ -169,14 +170,7 @@ static void stream_gpu_op(struct builder *b, struct lpo_device_time *d, const st
     }
 }
 
-static int by_device_and_stream(const void *a, const void *b)
-{
-    const struct lpo_stream_time *x = a, *y = b;
-
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    return x->stream < y->stream ? -1 : x->stream > y->stream;
-}
+LPO_COMPARE(by_device_and_stream, struct lpo_stream_time, LPO_UP(device) ?: LPO_UP(stream));
 
 /* rows[0, count) are the operations of one device in order. */
 static void build_device(struct builder *b, const uint32_t *rows, size_t count)
@@ -224,14 +218,7 @@ struct moment {
 
 typedef LPO_VEC(struct moment) moments;
 
-static int by_thread_and_time(const void *x, const void *y)
-{
-    const struct moment *a = x, *b = y;
-
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    return a->ns < b->ns ? -1 : a->ns > b->ns;
-}
+LPO_COMPARE(by_thread_and_time, struct moment, LPO_UP(thread) ?: LPO_UP(ns));
 
 /* The first launch of each kernel in each process. A kernel whose first run has no launch record
  * ran before the recording began, for all that is known. */

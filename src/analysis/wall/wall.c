@@ -8,6 +8,7 @@
 #include "region/tree.h"
 #include "trace/host.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/search.h"
 
 const char *lpo_wall_cause_name(enum lpo_idle_cause cause)
@@ -289,14 +290,7 @@ static void cover_gpu_op(struct builder *b, struct lpo_wall_device *d, const str
         d->parts_unknown = true;
 }
 
-static int by_idle(const void *a, const void *b)
-{
-    const struct lpo_wall_call *x = a, *y = b;
-
-    if (x->idle_ns != y->idle_ns)
-        return x->idle_ns > y->idle_ns ? -1 : 1;
-    return x->name < y->name ? -1 : x->name > y->name;
-}
+LPO_COMPARE(by_idle, struct lpo_wall_call, LPO_DOWN(idle_ns) ?: LPO_UP(name));
 
 /* rows[0, count) are the operations of one device in order. */
 static void build_device(struct builder *b, const uint32_t *rows, size_t count)
@@ -335,14 +329,7 @@ static void build_device(struct builder *b, const uint32_t *rows, size_t count)
     lpo_vec_push(&b->out->devices, d);
 }
 
-static int by_span(const void *a, const void *b)
-{
-    const struct lpo_wall_device *x = a, *y = b;
-
-    if (x->span_ns != y->span_ns)
-        return x->span_ns > y->span_ns ? -1 : 1;
-    return (int)x->device - (int)y->device;
-}
+LPO_COMPARE(by_span, struct lpo_wall_device, LPO_DOWN(span_ns) ?: LPO_UP(device));
 
 /* Every device of the trace. */
 static void build_all(struct builder *b)

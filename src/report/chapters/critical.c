@@ -17,6 +17,7 @@
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/budget.h"
+#include "util/order.h"
 #include "util/str.h"
 #include "util/units.h"
 
@@ -250,12 +251,7 @@ static int by_wall(const void *x, const void *y, void *ctx)
     return a != b ? (a > b ? -1 : 1) : *(const uint32_t *)x < *(const uint32_t *)y ? -1 : 1;
 }
 
-static int by_number(const void *x, const void *y)
-{
-    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-
-    return a < b ? -1 : a > b;
-}
+LPO_COMPARE(by_number, uint32_t, LPO_UP_OF(*a, *b));
 
 static const uint32_t *longest_steps(struct lpo_arena *arena, const struct step_source *from,
                                      size_t most, size_t *count)

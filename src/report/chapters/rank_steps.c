@@ -11,6 +11,7 @@
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
+#include "util/order.h"
 #include "util/str.h"
 #include "util/units.h"
 #include "util/xmalloc.h"
@@ -36,14 +37,7 @@ typedef struct {
     size_t at;
 } column_row;
 
-static int odd_first(const void *x, const void *y)
-{
-    const column_row *a = x, *b = y;
-
-    if (a->c->odd_ns != b->c->odd_ns)
-        return a->c->odd_ns > b->c->odd_ns ? -1 : 1;
-    return a->at < b->at ? -1 : a->at > b->at;
-}
+LPO_COMPARE(odd_first, column_row, LPO_DOWN(c->odd_ns) ?: LPO_UP(at));
 
 static struct lpo_cell odd_cell(const struct lpo_rows *rows, const struct lpo_rank_step_column *c)
 {

@@ -12,6 +12,7 @@
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/budget.h"
+#include "util/order.h"
 #include "util/str.h"
 #include "util/units.h"
 #include "util/xmalloc.h"
@@ -44,12 +45,7 @@ static int64_t part_ns(const struct lpo_wall_device *d, int part)
     return all[part];
 }
 
-static int by_size(const void *x, const void *y)
-{
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-
-    return a < b ? -1 : a > b;
-}
+LPO_COMPARE(by_size, int64_t, LPO_UP_OF(*a, *b));
 
 /* Of one part over all devices; PARTS is the span. */
 static int64_t median(const struct lpo_wall *w, int part)
@@ -97,14 +93,7 @@ struct place {
 };
 
 /* A page of limited length keeps the first rows: those that differ by much stand there. */
-static int odd_first(const void *x, const void *y)
-{
-    const struct place *a = x, *b = y;
-
-    if (a->away_ns != b->away_ns)
-        return a->away_ns > b->away_ns ? -1 : 1;
-    return a->at < b->at ? -1 : a->at > b->at;
-}
+LPO_COMPARE(odd_first, struct place, LPO_DOWN(away_ns) ?: LPO_UP(at));
 
 static struct place *places_of(const struct lpo_wall *w, const int64_t medians[PARTS + 1])
 {

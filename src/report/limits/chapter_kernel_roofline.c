@@ -12,6 +12,7 @@
 #include "report/tables/tables.h"
 #include "trace/trace.h"
 #include "util/arena.h"
+#include "util/order.h"
 
 struct kernel {
     uint32_t name;
@@ -45,13 +46,7 @@ static void add_cell(struct lpo_arena *arena, const struct lpo_region_cells *cel
         lpo_region_metric_merge(t->metrics.at[m].combine, &k->sums[m], &from[m]);
 }
 
-static int most_expensive_first(const void *x, const void *y)
-{
-    const struct kernel *a = x, *b = y;
-
-    return a->ns != b->ns ? (a->ns < b->ns) - (a->ns > b->ns)
-                          : (a->name > b->name) - (a->name < b->name);
-}
+LPO_COMPARE(most_expensive_first, struct kernel, LPO_DOWN(ns) ?: LPO_UP(name));
 
 static void collect(struct lpo_arena *arena, const struct lpo_region_cells *cells, kernel_vec *out)
 {

@@ -9,6 +9,7 @@
 #include "report/page/page.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/vec.h"
 
 enum { MOST_SHAPES = 6, MOST_SHOWN_SHAPES = 8000, MOST_VALUES = 30000, FEWEST_METRICS = 20 };
@@ -19,16 +20,7 @@ struct use {
     uint64_t launches;
 };
 
-static int by_kernel(const void *x, const void *y)
-{
-    const struct use *a = x, *b = y;
-
-    if (a->kernel != b->kernel)
-        return a->kernel < b->kernel ? -1 : 1;
-    if (a->launches != b->launches)
-        return a->launches > b->launches ? -1 : 1;
-    return a->shape < b->shape ? -1 : a->shape > b->shape;
-}
+LPO_COMPARE(by_kernel, struct use, LPO_UP(kernel) ?: LPO_DOWN(launches) ?: LPO_UP(shape));
 
 static void put_use(struct lpo_record *list, const struct lpo_trace *t, const struct use *u)
 {

@@ -12,6 +12,7 @@
 #include "report/page/page.h"
 #include "trace/trace.h"
 #include "util/arena.h"
+#include "util/order.h"
 #include "util/pack.h"
 #include "util/str.h"
 #include "util/xmalloc.h"
@@ -52,12 +53,7 @@ static double size_of(const struct trees *t, const struct lpo_region_row *r)
     return gpu > host ? gpu : host;
 }
 
-static int larger_first(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-
-    return a > b ? -1 : a < b;
-}
+LPO_COMPARE(larger_first, double, LPO_UP_OF(*b, *a));
 
 /* Which lines fit: those above `size`, and the first `equal` of exactly that size. */
 struct cut {
@@ -114,14 +110,7 @@ static uint32_t name_row(struct walk *w, const struct line *l)
     return w->name_count++;
 }
 
-static int more_time_first(const void *x, const void *y)
-{
-    const struct lpo_kernel_row *a = x, *b = y;
-
-    if (a->all.ns != b->all.ns)
-        return a->all.ns > b->all.ns ? -1 : 1;
-    return a->name < b->name ? -1 : a->name > b->name;
-}
+LPO_COMPARE(more_time_first, struct lpo_kernel_row, LPO_DOWN(all.ns) ?: LPO_UP(name));
 
 /* The kernels of all members together, by row of the page's list; the caller frees them. */
 static struct lpo_kernel_row *kernels_of(const struct trees *t, const struct line *l, size_t *count)

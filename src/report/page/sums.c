@@ -11,6 +11,7 @@
 #include "report/trace_records.h"
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/pack.h"
 #include "util/str.h"
 #include "util/vec.h"
@@ -82,14 +83,7 @@ static void add_gap(void *ctx, uint16_t device, const struct lpo_wall_gap *gap)
     add_span(s, s->first_idle + device * LPO_IDLE_CAUSES + gap->cause, from_ns, from_ns + gap->ns);
 }
 
-static int by_bucket(const void *x, const void *y)
-{
-    const struct sum *a = x, *b = y;
-
-    if (a->bucket != b->bucket)
-        return a->bucket < b->bucket ? -1 : 1;
-    return a->key < b->key ? -1 : a->key > b->key;
-}
+LPO_COMPARE(by_bucket, struct sum, LPO_UP(bucket) ?: LPO_UP(key));
 
 /* With buckets of that length; false: they are too many. */
 static bool gather(struct sums *s)

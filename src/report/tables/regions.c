@@ -17,6 +17,7 @@
 #include "report/doc/doc.h"
 #include "trace/trace.h"
 #include "util/arena.h"
+#include "util/order.h"
 #include "util/str.h"
 #include "util/units.h"
 #include "util/xmalloc.h"
@@ -385,14 +386,7 @@ struct lpo_table *lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_r
 
 /* --- idle time -------------------------------------------------------------------------------- */
 
-static int by_idle(const void *a, const void *b)
-{
-    const line_row *x = a, *y = b;
-
-    if (x->idle.total_ns != y->idle.total_ns)
-        return x->idle.total_ns > y->idle.total_ns ? -1 : 1;
-    return strcmp(x->f->path, y->f->path);
-}
+LPO_COMPARE(by_idle, line_row, LPO_DOWN(idle.total_ns) ?: LPO_TEXT(f->path));
 
 /* The two innermost levels of a line's path, as people are shown them. Lines stand in the order of
  * a walk: the line around this one is the last before it that is one level up. */

@@ -8,6 +8,7 @@
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/map.h"
+#include "util/order.h"
 #include "util/xmalloc.h"
 
 const char *lpo_timeline_thread_name(struct lpo_timeline *b, uint32_t thread, const char *what)
@@ -139,12 +140,7 @@ struct change {
     int64_t ns, by;
 };
 
-static int by_time(const void *x, const void *y)
-{
-    const struct change *a = x, *b = y;
-
-    return (a->ns > b->ns) - (a->ns < b->ns);
-}
+LPO_COMPARE(by_time, struct change, LPO_UP(ns));
 
 void lpo_timeline_count_waiting(struct lpo_timeline *b, const uint32_t *ops, size_t count,
                                 uint32_t lane)
