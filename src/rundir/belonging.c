@@ -328,12 +328,26 @@ static bool same_but_for_ranks(const struct file *a, const struct file *b, bool 
     return true;
 }
 
+/* One kernel of several that `lpo kernels` or the older ncu-profile-kernels measured, each in a
+ * folder kernel_0001_… of one capture. */
+static bool is_capture(const struct file *f)
+{
+    const char *base = lpo_path_base(f->relative), *folder = base - (base > f->relative);
+
+    while (folder > f->relative && folder[-1] != '/')
+        folder--;
+    return lpo_str_starts(base, "ncu.") && lpo_str_starts(folder, "kernel_") &&
+           isdigit((unsigned char)folder[strlen("kernel_")]);
+}
+
 static bool belongs(const struct file *a, const struct file *b)
 {
     bool known = a->time_s >= 0 && b->time_s >= 0, same;
     int64_t apart = known ? llabs(a->time_s - b->time_s) : 0;
     bool alike = same_but_for_ranks(a, b, &same);
 
+    if (is_capture(a) && is_capture(b))
+        return true;
     if (a->world > 0 && b->world > 0 && a->world != b->world)
         return false;
     if (apart > DAY_S || (same && strcmp(a->reader->name, b->reader->name) == 0))

@@ -43,10 +43,23 @@ static bool any_of_format(const char *pattern, const char *format)
     return found;
 }
 
+/* What `lpo kernels` and the older ncu-profile-kernels print of a report: ncu.details.csv and
+ * ncu.section_NAME.csv beside ncu.ncu-rep. */
+static bool is_page_of_ncu(struct lpo_arena *a, const char *path)
+{
+    const char *base = lpo_path_base(path), *dir = lpo_path_dir(a, path);
+
+    if (!lpo_str_starts(base, "ncu.") || !lpo_str_ends(base, ".csv"))
+        return false;
+    return is_of_format(lpo_path_join(a, dir, "ncu.ncu-rep"), "ncu-rep");
+}
+
 bool lpo_rundir_is_second_form(const char *path)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
 
+    if (is_page_of_ncu(a, path))
+        return true;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const struct form *f = &forms[i];
         const char *first;

@@ -63,12 +63,16 @@ static void legend(struct lpo_str *s, const char *const *names, size_t n, double
 }
 
 struct axis {
-    double low, high; /* powers of ten */
+    double low, high; /* powers of ten, or values */
+    bool linear;
 };
 
-static struct axis log_axis(const struct lpo_figure *f, bool vertical)
+static struct axis axis_of(const struct lpo_figure *f, bool vertical)
 {
     double low = INFINITY, high = -INFINITY;
+
+    if (f->percent)
+        return (struct axis){ 0, 100, true };
 
     for (size_t i = 0; i < f->points.len; i++) {
         double v = vertical ? f->points.at[i].y : f->points.at[i].x;
@@ -79,26 +83,32 @@ static struct axis log_axis(const struct lpo_figure *f, bool vertical)
         }
     }
     if (!(low <= high))
-        return (struct axis){ 0, 1 };
-    return (struct axis){ floor(low), fmax(ceil(high), floor(low) + 1) };
+        return (struct axis){ 0, 1, false };
+    return (struct axis){ floor(low), fmax(ceil(high), floor(low) + 1), false };
+}
+
+/* From 0 to 1 along the axis. */
+static double along(const struct axis *a, double v)
+{
+    return ((a->linear ? v : log10(v)) - a->low) / (a->high - a->low);
 }
 
 static double place_x(const struct axis *a, double v)
 {
-    return LEFT + (log10(v) - a->low) / (a->high - a->low) * (WIDTH - LEFT - RIGHT);
+    return LEFT + along(a, v) * (WIDTH - LEFT - RIGHT);
 }
 
 static double place_y(const struct axis *a, double v)
 {
-    return HEIGHT - BOTTOM - (log10(v) - a->low) / (a->high - a->low) * (HEIGHT - TOP - BOTTOM);
+    return HEIGHT - BOTTOM - along(a, v) * (HEIGHT - TOP - BOTTOM);
 }
 
 static void ticks(struct lpo_str *s, const struct axis *a, bool vertical)
 {
-    int step = a->high - a->low > 12 ? 3 : 1;
+    int step = a->linear ? 20 : a->high - a->low > 12 ? 3 : 1;
 
     for (int e = (int)a->low; e <= (int)a->high; e += step) {
-        double v = pow(10, e), at = vertical ? place_y(a, v) : place_x(a, v);
+        double v = a->linear ? e : pow(10, e), at = vertical ? place_y(a, v) : place_x(a, v);
         LPO_STR text = { 0 };
 
         lpo_units_add_si(&text, v, "");
@@ -115,9 +125,10 @@ static void ticks(struct lpo_str *s, const struct axis *a, bool vertical)
 }
 
 /* A logarithm has no place for what is not above 0 and finite. */
-static bool can_place(const struct lpo_point *p)
+static bool can_place(const struct lpo_figure *f, const struct lpo_point *p)
 {
-    return p->x > 0 && p->y > 0 && isfinite(p->x) && isfinite(p->y);
+    return f->percent ? p->x >= 0 && p->x <= 100 && p->y >= 0 && p->y <= 100
+                      : p->x > 0 && p->y > 0 && isfinite(p->x) && isfinite(p->y);
 }
 
 /* Names of points that are close would cover each other: the first is shown, the others have
@@ -160,7 +171,7 @@ static void label_roofs(const struct lpo_figure *f, const struct axis *x, const 
     size_t n = 0;
 
     for (size_t i = 0; i < f->points.len && n < 3; i++)
-        if (strcmp(f->points.at[i].series, "roof") == 0 && can_place(&f->points.at[i]))
+        if (strcmp(f->points.at[i].series, "roof") == 0 && can_place(f, &f->points.at[i]))
             roof[n++] = &f->points.at[i];
     if (n < 3)
         return;
@@ -178,7 +189,7 @@ static void label_roofs(const struct lpo_figure *f, const struct axis *x, const 
 /* The series "roof" is a line; every other point is a dot with its name. */
 static void scatter(const struct lpo_figure *f, struct lpo_str *s)
 {
-    struct axis x = log_axis(f, false), y = log_axis(f, true);
+    struct axis x = axis_of(f, false), y = axis_of(f, true);
     const char *names[MOST_SERIES];
     size_t n = series_of(f, names);
     struct spots taken = { .n = 0 };
@@ -191,7 +202,7 @@ static void scatter(const struct lpo_figure *f, struct lpo_str *s)
     for (size_t i = 0; i < f->points.len; i++) {
         const struct lpo_point *p = &f->points.at[i];
 
-        if (strcmp(p->series, "roof") != 0 || !can_place(p))
+        if (strcmp(p->series, "roof") != 0 || !can_place(f, p))
             continue;
         lpo_str_addf(s, "%c%.1f %.1f", started ? 'L' : 'M', place_x(&x, p->x), place_y(&y, p->y));
         started = true;
@@ -201,7 +212,7 @@ static void scatter(const struct lpo_figure *f, struct lpo_str *s)
     for (size_t i = 0; i < f->points.len; i++) {
         const struct lpo_point *p = &f->points.at[i];
 
-        if (strcmp(p->series, "roof") == 0 || !can_place(p))
+        if (strcmp(p->series, "roof") == 0 || !can_place(f, p))
             continue;
         dot(s, place_x(&x, p->x), place_y(&y, p->y), colours[index_of(names, n, p->series)],
             p->label, &taken);

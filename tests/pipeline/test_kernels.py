@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import csv
+import glob
 import hashlib
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 
@@ -162,6 +165,55 @@ class Kernels(LpoCase):
             record = f.read()
         for line in ("kernel_source: single_regex", "kernel_regex: axpy", "- LaunchStats", "- hello world", "launch_count: 1"):
             self.assertIn(line, record)
+
+    def test_a_folder_of_captures_is_one_report(self) -> None:
+        """of lpo kernels and of the old script: every kernel once, whatever was printed beside its report"""
+        for layout in ([], ["--old-layout"]):
+            with self.subTest(layout):
+                self.assertEqual(self.kernels("-k", "axpy", "-k", "square", *layout, "--ncu", NCU, "-o", "out", *ECHO).returncode, 0)
+                for left in ("reports", "pages"):
+                    done = self.lpo("report", "out", "-o", left, "--json")
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    kernels = {k["name"].split("(")[0]: k for k in json.loads(done.stdout)["kernels"]}
+                    self.assertEqual({name: k["launches"] for name, k in kernels.items()}, {"axpy": 12, "fma_loop": 4, "square": 8})
+                    self.assertEqual(self.lpo("report", "out", "-o", left).returncode, 0)
+                    with open(self.path(left, "figures", "kernels_sm_dram.svg"), encoding="utf-8") as f:
+                        picture = f.read()
+                    for text in ("<title>axpy</title>", "memory bound", "compute bound", ">SM, % of peak<"):
+                        self.assertIn(text, picture)
+                    with open(self.path(left, "kernels.md"), encoding="utf-8") as f:
+                        self.assertNotIn("4.295 G", f.read())  # registers that a page does not tell
+                    for number in (1, 2) if left == "reports" else ():  # the pages alone remain, of two processes
+                        os.remove(os.path.join(self.folder(number), "ncu.ncu-rep"))
+                        for page in glob.glob(os.path.join(self.folder(number), "*.csv")):
+                            with open(page, encoding="utf-8") as f:
+                                text = f.read()
+                            with open(page, "w", encoding="utf-8") as f:
+                                f.write(re.sub(r'(?m)^"(\d+)","\d+"', rf'"\1","{number}"', text))
+                shutil.rmtree(self.path("out"))
+
+    def test_a_list_with_regexes_of_demangled_names(self) -> None:
+        """re.escape() of whole names, as extract-top-kernels.py of the original wrote them"""
+        names = ["std::enable_if<!T7, void>::type blas::gemv::kernel<int, (bool)0, (int)7, Params<const __nv_bfloat16, float>>(T13)",
+                 "std::enable_if<!T7, void>::type blas::gemv::kernel<int, (bool)0, (int)6, Params<const __nv_bfloat16, float>>(T13)",
+                 "void at::copy<(int)4, at::<unnamed>::cast(at::Iter &)::[lambda(float) (instance 1)], std::array<char *, (unsigned long)2>>(int, T2)"]
+        rows = [f"-   name: {n}\n    regex: ^{re.escape(n)}$\n    description: 'Kernel #{i}'\n" for i, n in enumerate(names)]
+        lists = [(self.write("ours.yaml", "# a comment: with colons\nkernels:\n" + "".join(rows)), names)]
+        theirs = os.path.join(HERE, "..", "..", "..", "shared", "data", "original", "top-10-kernels.yaml")
+        if os.path.exists(theirs):
+            with open(theirs, encoding="utf-8") as f:
+                lists.append((theirs, re.findall(r"(?m)^-   name: (.*)$", f.read())))
+        else:
+            print("# the original's own list is not here: only ours is tried")
+        for path, names in lists:
+            with self.subTest(os.path.basename(path)):
+                known = self.write("names", "\n".join(names))
+                done = self.kernels("-c", path, "--ncu", NCU, "-o", "out", "--json", *ECHO, FAKE_NCU_NAMES=known)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual([(k["name"], k["state"]) for k in json.loads(done.stdout)["kernels"]], [(n, "done") for n in names])
+                for kernel in json.loads(done.stdout)["kernels"]:
+                    self.assertEqual([n for n in names if re.search(kernel["regex"], n)], [kernel["name"]])
+                shutil.rmtree(self.path("out"))
 
     def test_lists_in_other_shapes(self) -> None:
         self.write("l.yaml", "- square\n- square\n- name: 'void ns::axpy<int>(float*)'\n- {name: x, regex: '^axpy$'}\n")

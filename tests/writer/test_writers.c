@@ -304,6 +304,25 @@ static void roofs_have_their_rates(void **state)
     assert_non_null(strstr(out.at, ">compute 48 TFLOP/s</text>"));
 }
 
+/* Shares of a peak: a kernel that uses none of it is a point, too. */
+static void shares_stand_on_linear_axes(void **state)
+{
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("run", "t");
+    struct lpo_figure *f = lpo_doc_figure(doc, "shares", "Shares", LPO_FIG_SCATTER);
+    LPO_STR out = { 0 };
+
+    (void)state;
+    f->percent = true;
+    lpo_doc_figure_point(f, "balanced", "none of it", 0, 0);
+    lpo_doc_figure_point(f, "balanced", "all of it", 100, 100);
+    lpo_doc_figure_point(f, "balanced", "no share", 1e300, -1);
+    assert_true(lpo_writer_svg.draw(f, &out));
+    assert_non_null(strstr(out.at, "<circle cx=\"80.0\" cy=\"360.0\""));
+    assert_non_null(strstr(out.at, "<circle cx=\"740.0\" cy=\"40.0\""));
+    assert_null(strstr(out.at, "no share"));
+    assert_non_null(strstr(out.at, ">60</text>"));
+}
+
 /* From the least to the most; a hostile label is text, a cell beyond all bounds is not drawn. */
 static void heat_has_a_cell_for_each_point(void **state)
 {
@@ -384,6 +403,7 @@ int main(void)
     UNIT_TEST(&u, the_table_of_writers_is_whole);
     UNIT_TEST(&u, every_writer_writes_its_files);
     UNIT_TEST(&u, roofs_have_their_rates);
+    UNIT_TEST(&u, shares_stand_on_linear_axes);
     UNIT_TEST(&u, heat_has_a_cell_for_each_point);
     UNIT_TEST(&u, perfetto_parses);
     UNIT_ROWS(&u, visible_cases, check_visible);

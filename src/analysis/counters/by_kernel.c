@@ -41,7 +41,7 @@ struct lpo_measure lpo_counters_kernel_figure(const struct lpo_trace *t,
         return lpo_measure_measured(v);
     }
     if (figure == LPO_FIGURE_REGISTERS && op->shape != LPO_NONE &&
-        t->shapes.at[op->shape].registers)
+        t->shapes.at[op->shape].registers && t->shapes.at[op->shape].registers != LPO_NONE)
         return lpo_measure_measured(t->shapes.at[op->shape].registers);
     return lpo_measure_unknown();
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: tables of them and of their classes, copies and idle time; the chapters, and kernels.md,
  * the long table. */
+#include <string.h>
+
 #include "analysis/analysis.h"
 #include "analysis/counters/by_kernel.h"
 #include "analysis/tables/tables.h"
 #include "analysis/wall/timeline.h"
 #include "region/cells.h"
 #include "region/classes.h"
+#include "region/kernel_name/short.h"
 #include "region/scope.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
@@ -21,7 +24,7 @@
 #include "util/units.h"
 #include "util/vec.h"
 
-enum { KERNELS = 15, RULES = 8, BINS = 10 };                /* at least, in a short report */
+enum { KERNELS = 15, RULES = 8, BINS = 10, DOTS = 400 };    /* at least, in a short report */
 enum { REGIONS = 40, KERNELS_OF_REGION = 10, WIDTH = 160 }; /* in kernels.md */
 
 /* --- tables ----------------------------------------------------------------------------------- */
@@ -253,6 +256,38 @@ static void add_histogram(struct lpo_doc *doc, const struct lpo_trace *t)
     }
 }
 
+/* What each kernel uses of the SMs and of DRAM, as shares of their peaks: below the line compute
+ * holds it, above it memory; near the line neither alone. */
+static void add_scatter(struct lpo_doc *doc, const struct lpo_trace *t)
+{
+    static const double margin = 5; /* points that do not tell the two apart */
+    const struct lpo_counters_by_kernel measured = lpo_counters_by_kernel(doc->arena, t);
+    struct lpo_figure *f;
+
+    if (measured.len < 2 || !measured.has[LPO_FIGURE_SM] || !measured.has[LPO_FIGURE_DRAM])
+        return;
+    f = lpo_doc_figure(doc, "kernels_sm_dram", "Kernels by use of SMs and DRAM", LPO_FIG_SCATTER);
+    f->percent = true;
+    f->x_title = "SM, % of peak";
+    f->y_title = "DRAM, % of peak";
+    lpo_doc_figure_point(f, "roof", "", 0, 0);
+    lpo_doc_figure_point(f, "roof", "", 100, 100);
+    for (size_t k = 0; k < measured.len && k < DOTS; k++) {
+        const struct lpo_kernel_counters *c = &measured.at[k];
+        struct lpo_measure sm = c->figure[LPO_FIGURE_SM], dram = c->figure[LPO_FIGURE_DRAM];
+        LPO_STR name = { 0 };
+
+        if (!lpo_measure_known(sm) || !lpo_measure_known(dram))
+            continue;
+        lpo_region_short_name((struct lpo_kernel_span){ c->kernel, strlen(c->kernel) }, &name);
+        lpo_doc_figure_point(f,
+                             sm.value > dram.value + margin   ? "compute bound"
+                             : dram.value > sm.value + margin ? "memory bound"
+                                                              : "balanced",
+                             lpo_str_text(&name), sm.value, dram.value);
+    }
+}
+
 void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s)
 {
@@ -261,8 +296,10 @@ void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_doc_section(doc, "kernels", "Most expensive kernels", 1);
     lpo_doc_section_page(doc, "kernels.md");
     lpo_report_add_top_kernels(doc, s->analysis, counters_of(d), d->top)->least_rows = KERNELS;
-    if (counters_of(d))
+    if (counters_of(d)) {
         add_histogram(doc, counters_of(d));
+        add_scatter(doc, counters_of(d));
+    }
     lpo_report_ncu_rules(doc, d, 2, RULES, false);
 }
 

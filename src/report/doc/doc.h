@@ -130,6 +130,7 @@ struct lpo_figure {
     const char *id, *title;
     enum lpo_figure_kind kind;
     const char *x_title, *y_title; /* with units; may be NULL */
+    bool percent;                  /* SCATTER: both axes are linear, 0 to 100; else logarithmic */
     LPO_VEC(struct lpo_point) points;
     LPO_VEC(struct lpo_lane) lanes;
     LPO_VEC(struct lpo_span) spans;
