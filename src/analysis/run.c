@@ -16,6 +16,7 @@
 #include "trace/trace.h"
 #include "util/err.h"
 #include "util/str.h"
+#include "util/work.h"
 
 static struct lpo_analysis_run *wrap(struct lpo_rundir *dir)
 {
@@ -218,10 +219,14 @@ static int read_rules(struct lpo_analysis_run *run, struct lpo_err *err)
 int lpo_analysis_run_load(struct lpo_analysis_run *run, const char *const *overrides,
                           struct lpo_err *err)
 {
-    if (lpo_rundir_load(run->dir, overrides, err) < 0)
-        return err->code;
-    analyse_all(run);
-    return read_rules(run, err);
+    int rc;
+
+    lpo_work_begin("reading");
+    rc = lpo_rundir_load(run->dir, overrides, err);
+    if (rc == 0)
+        analyse_all(run);
+    lpo_work_end();
+    return rc == 0 ? read_rules(run, err) : rc;
 }
 
 int lpo_analysis_run_of_paths(const char *const *paths, size_t count,
@@ -229,12 +234,16 @@ int lpo_analysis_run_of_paths(const char *const *paths, size_t count,
                               struct lpo_analysis_run **out, struct lpo_err *err)
 {
     struct lpo_rundir *d = NULL;
+    int rc;
 
-    if (lpo_rundir_of_paths(paths, count, options, &d, err) < 0)
-        return err->code;
-    *out = wrap(d);
-    analyse_all(*out);
-    return read_rules(*out, err);
+    lpo_work_begin("reading");
+    rc = lpo_rundir_of_paths(paths, count, options, &d, err);
+    if (rc == 0) {
+        *out = wrap(d);
+        analyse_all(*out);
+    }
+    lpo_work_end();
+    return rc == 0 ? read_rules(*out, err) : rc;
 }
 
 int lpo_analysis_run_create(const char *dir, const struct lpo_rundir_options *options,

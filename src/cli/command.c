@@ -8,6 +8,7 @@
 
 #include "cli/app.h"
 #include "cli/screen.h"
+#include "cli/waiting.h"
 #include "run/child/interrupt.h"
 #include "run/child/supervise.h"
 #include "run/one_rank.h"
@@ -245,6 +246,7 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
     lpo_run_signals_start();
     lpo_run_guard_offer();
     lpo_spool_on_wait(say_what_is_waited_for);
+    lpo_cli_waiting_offer();
     while (argc > 1 && (used = lpo_cli_common_option(app, argc - 1, argv + 1, &err)) != 0) {
         if (used < 0) {
             lpo_cli_print_error(app, "lpo", &err);

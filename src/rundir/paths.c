@@ -25,6 +25,7 @@
 #include "util/path.h"
 #include "util/spool.h"
 #include "util/str.h"
+#include "util/work.h"
 
 /* One file that was given or found. */
 struct given_file {
@@ -556,6 +557,16 @@ static struct lpo_rundir_many *read_at_once(const struct given *g, const struct 
     return many;
 }
 
+static void expect_files(const struct given *g, const struct lpo_source *s)
+{
+    for (size_t i = 0; i < g->files.len; i++) {
+        const struct given_file *f = &g->files.at[i];
+
+        if (f->kind == s->kind && !is_second_best(g, f))
+            lpo_work_expect(1, (uint64_t)(f->bytes ? f->bytes : size_of(f->path)));
+    }
+}
+
 static int read_source(struct given *g, struct lpo_source *s, struct lpo_err *err)
 {
     LPO_AUTO(lpo_rundir_many) many = NULL;
@@ -568,6 +579,7 @@ static int read_source(struct given *g, struct lpo_source *s, struct lpo_err *er
     }
     if (!wanted)
         return 0;
+    expect_files(g, s);
     s->files = lpo_arena_array(g->d->arena, of_kind + 1, sizeof *s->files);
     s->trace = lpo_trace_create();
     s->trace->skip = s->kind->skip | g->d->skip;

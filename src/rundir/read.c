@@ -18,6 +18,7 @@
 #include "util/path.h"
 #include "util/spool.h"
 #include "util/str.h"
+#include "util/work.h"
 
 /* --- through nsys export -----------------------------------------------------------------------
  *
@@ -239,6 +240,7 @@ int lpo_rundir_read_trace(const char *path, const char *ncu, struct lpo_trace *i
 {
     LPO_AUTO(lpo_spool) copy = NULL;
 
+    lpo_work_file(path);
     if (!lpo_spool_needed(path))
         return read_file(path, ncu, into, err);
     if (lpo_spool_create(path, &copy, err) < 0)

@@ -19,6 +19,7 @@
 
 #include "util/arena.h"
 #include "util/stale.h"
+#include "util/work.h"
 
 /* As read(). Where a network disk lost the file, it is opened again and read on from there. */
 static ssize_t read_on(struct lpo_raw *raw, void *out, size_t len)
@@ -58,6 +59,7 @@ int lpo_input_raw_fill(struct lpo_raw *raw)
         raw->error = errno;
     if (n <= 0)
         return 0;
+    lpo_work_bytes((size_t)n);
     raw->at = raw->block;
     raw->len = (size_t)n;
     raw->taken += (uint64_t)n;

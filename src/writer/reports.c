@@ -8,6 +8,7 @@
 #include "util/arena.h"
 #include "util/file_queue.h"
 #include "util/vec.h"
+#include "util/work.h"
 #include "writer/writer.h"
 
 static bool is_asked(const struct lpo_report_documents *docs, const struct lpo_writer *w)
@@ -79,9 +80,14 @@ int lpo_writer_all_reports(const struct lpo_rundir *d, const struct lpo_report_o
     LPO_AUTO(lpo_file_queue) queue = lpo_file_queue_create();
     const struct lpo_report_printer printer = { queue, print_page, print_text };
     const char *dir = out && out->dir ? out->dir : docs->dir;
-    int rc = write_report(docs, dir, out, queue, err);
+    int rc;
 
+    lpo_work_begin("making the reports");
+    rc = write_report(docs, dir, out, queue, err);
     if (rc == 0)
         rc = lpo_report_pages_print(d, dir, &printer, err);
-    return rc < 0 ? rc : lpo_file_queue_finish(queue, err);
+    if (rc == 0)
+        rc = lpo_file_queue_finish(queue, err);
+    lpo_work_end();
+    return rc;
 }

@@ -14,6 +14,7 @@ import pty
 import re
 import select
 import subprocess
+import time
 import sys
 import unittest
 
@@ -155,6 +156,25 @@ class Terminal(LpoCase):
                       ["run", "-q", "--once", "run.repeats=1"], ["report", "--findings"]):
             with self.subTest(words=words):
                 self.narrow(*words, codes=(0, 3) if words == ["doctor"] else (0,))
+
+    def test_long_work_says_how_far_it_is(self):
+        """reading takes seconds: what is read and how far, on stderr where that is a terminal, and nothing of it is left"""
+        events = [json.dumps(dict(ph="X", cat="kernel", name=f"k{i % 7}", pid=0, tid=7, ts=10 * i, dur=5, args={"device": 0, "stream": 7}))
+                  for i in range(50000)]
+        copies, took = 1, 0.0
+        while took < 2.5:  # a fast machine reads more
+            for n in (0, 1):
+                with open(os.path.join(self.cwd, f"trace_rank{n}.json"), "w", encoding="utf-8") as f:
+                    f.write('{"schemaVersion": 1, "traceEvents": [' + ",".join(",".join(events) for _ in range(copies)) + "]}")
+            began = time.monotonic()
+            shown = on_terminal([LPO, "top", "trace_rank0.json", "trace_rank1.json"], self.cwd).decode()
+            took = time.monotonic() - began
+            copies *= 2
+        lines = re.findall(r"\r\x1b\[K([^\r]*)", shown)
+        self.assertRegex(lines[0], r"^reading trace_rank[01]\.json \([12] of 2\), [\d.]+ [KMG]iB of [\d.]+ [KMG]iB, [1-9]\d* s$")
+        self.assertTrue(lines[-1].startswith("\n") or not lines[-1].startswith("reading"), lines[-1])
+        piped = subprocess.run([LPO, "top", "trace_rank0.json", "trace_rank1.json"], cwd=self.cwd, capture_output=True, text=True, check=True)
+        self.assertNotIn("reading", piped.stderr)
 
     def test_values_of_sql_are_whole(self):
         """rows that are wider than the screen: a line for each value, nothing cut; a pipe gets the table"""
