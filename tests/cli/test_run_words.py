@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -120,6 +121,24 @@ class RunWords(LpoCase):
         states = {s["name"]: s["state"] for s in self.manifest(os.path.join(self.cwd, "out"))["stages"]}
         self.assertEqual((states["native"], states["static_analysis"], states["direct_inference"]), ("done", "done", "skipped"))
         self.assertEqual(self.lpo("run", "--once", "--only", "nsys", "--", "true").returncode, 2)
+
+    def test_without_a_gpu_the_host_is_judged(self) -> None:
+        if os.path.exists("/dev/nvidiactl"):
+            self.skipTest("a GPU is here")
+        done = self.lpo("run", "-q", "--once", "run.repeats=1", "-o", "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = done.stdout[done.stdout.index("what to do first"):]
+        self.assertIn("Without a GPU the host is judged: the model takes ", said)
+        self.assertRegex(said, r"(?m)^1\. (prefill|decode): .* could be saved: it is at .* of what the CPU allows$")
+        with open(os.path.join(self.cwd, "out", "report.md"), encoding="utf-8") as f:
+            page = f.read()
+        rows = re.findall(r"(?m)^\| (today|\d\. \S+|floor)[^|]* \|[^|]*\| ([\d.]+)\s(s|ms) \|", page)
+        left = [float(n) * (1000 if unit == "s" else 1) for _, n, unit in rows]
+        self.assertEqual(({r[0][3:] for r in rows[1:-1]}, len(rows)), ({"prefill", "decode"}, 4), rows)
+        self.assertTrue(left[0] > left[1] > left[2] > 0, rows)
+        self.assertAlmostEqual(left[2], left[3], places=1)  # the savings lead to the floor
+        for absent in ("Where the wall time went", "Most expensive kernels", "Most expensive operators"):
+            self.assertNotIn(absent, page)
 
     def test_standard_input(self) -> None:
         """passed on to one run of the program, refused where several would share it, nothing where there is none"""

@@ -12,6 +12,7 @@
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"
+#include "report/findings/private.h"
 #include "report/trace_notes.h"
 #include "report/trace_records.h"
 #include "report/what_ran.h"
@@ -21,14 +22,19 @@
 #include "util/str.h"
 #include "util/units.h"
 
-enum { LINES = 2, BAR = 40 /* characters */ };
+enum { LINES = 2, BAR = 30 /* characters */ };
 
-static const char *duration(const struct lpo_ladder_words *w, int64_t ns)
+const char *lpo_report_duration(struct lpo_arena *a, int64_t ns)
 {
     LPO_STR s = { 0 };
 
     lpo_units_add_duration(&s, ns);
-    return lpo_arena_strdup(w->arena, lpo_str_text(&s));
+    return lpo_arena_strdup(a, lpo_str_text(&s));
+}
+
+static const char *duration(const struct lpo_ladder_words *w, int64_t ns)
+{
+    return lpo_report_duration(w->arena, ns);
 }
 
 static const char *percent(const struct lpo_ladder_words *w, int64_t part, int64_t whole)
@@ -147,20 +153,25 @@ const char *lpo_report_ladder_rest(const struct lpo_ladder_words *w)
     return t->gpu_ops.len
                ? "When GPU operations ran was not recorded, so what could be saved of the "
                  "wall time is not known."
-               : "No GPU operation was recorded, so what a GPU could save is not known.";
+               : lpo_report_host_verdict(w);
 }
 
 static const struct lpo_column picture_columns[] = {
-    { "rung", "Change", LPO_CELL_TEXT, NULL },
+    { "rung", "Change", LPO_CELL_TEXT, NULL, .width = 48 },
     { "saving_ns", "Saves", LPO_CELL_NS, NULL },
     { "after_ns", "Then it takes", LPO_CELL_NS, NULL },
-    { "bar", "", LPO_CELL_TEXT, NULL },
+    { "bar", "", LPO_CELL_TEXT, NULL, .minor = 1, .width = BAR },
 };
 
-static void add_bar(struct lpo_table *t, const struct lpo_ladder_words *w, const char *label,
-                    int64_t saving_ns, int64_t ns)
+struct lpo_table *lpo_report_ladder_table(struct lpo_doc *doc, const char *id)
 {
-    int64_t whole = w->ladder->wall_ns;
+    return lpo_doc_table(doc, id, "", picture_columns,
+                         sizeof picture_columns / sizeof *picture_columns);
+}
+
+void lpo_report_ladder_bar(struct lpo_table *t, const char *label, int64_t saving_ns, int64_t ns,
+                           int64_t whole)
+{
     int n = whole > 0 ? (int)((double)BAR * (double)ns / (double)whole + 0.5) : 0;
     LPO_STR bar = { 0 };
 
@@ -169,14 +180,19 @@ static void add_bar(struct lpo_table *t, const struct lpo_ladder_words *w, const
     lpo_doc_row(t, label, lpo_cell_whole_if(saving_ns, saving_ns), ns, lpo_str_text(&bar));
 }
 
+static void add_bar(struct lpo_table *t, const struct lpo_ladder_words *w, const char *label,
+                    int64_t saving_ns, int64_t ns)
+{
+    lpo_report_ladder_bar(t, label, saving_ns, ns, w->ladder->wall_ns);
+}
+
 void lpo_report_add_ladder(struct lpo_doc *doc, const struct lpo_ladder_words *w)
 {
     struct lpo_table *t;
 
     if (!w->ladder || !w->ladder->rungs.len)
         return;
-    t = lpo_doc_table(doc, "ladder", "", picture_columns,
-                      sizeof picture_columns / sizeof *picture_columns);
+    t = lpo_report_ladder_table(doc, "ladder");
     add_bar(t, w, "today", 0, w->ladder->wall_ns);
     for (size_t i = 0; i < w->ladder->rungs.len; i++)
         if (lpo_report_rung_counts(w, &w->ladder->rungs.at[i]))
@@ -260,6 +276,7 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
         add_rung(doc, &w, r, shown[true] + shown[false]);
     if (!shown[true])
         lpo_doc_paragraph(doc, "%s", lpo_report_ladder_rest(&w));
+    lpo_report_add_host_ladder(doc, &w);
 }
 
 void lpo_report_findings_lines(struct lpo_arena *arena, const struct lpo_rundir *d,
@@ -283,6 +300,7 @@ void lpo_report_findings_lines(struct lpo_arena *arena, const struct lpo_rundir 
                          lpo_report_rung_title(&w, r));
     if (!shown[true] && (w.ladder || !shown[false]))
         lpo_str_addf(out, "%s\n", lpo_report_ladder_rest(&w));
+    lpo_report_host_lines(&w, LINES, out);
 }
 
 static void add_warning(void *doc, bool warning, const char *text)
