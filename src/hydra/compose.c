@@ -371,7 +371,8 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
     if (rc == 0)
         rc = set_searchpath(out, config, err);
     if (rc == 0 && in->spellings)
-        lpo_spelling_rename(a, in->spellings, out->overrides, out->noverrides, out->warnings);
+        out->noverrides =
+            lpo_spelling_rename(a, in->spellings, out->overrides, out->noverrides, out->warnings);
     if (rc == 0)
         rc = check_sweeps(out, in->multirun, err);
     overrides = out->overrides;

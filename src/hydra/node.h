@@ -191,6 +191,7 @@ int lpo_unlisted_place(struct lpo_composed *c, struct lpo_interp_scope *scope,
 /* Moves old keys of a config to where they are now. */
 void lpo_spelling_move(struct lpo_arena *a, const struct lpo_spelling *table, struct lpo_node *root,
                        struct lpo_node *warnings);
-/* Gives overrides their new keys. */
-void lpo_spelling_rename(struct lpo_arena *a, const struct lpo_spelling *table,
-                         struct lpo_override *overrides, size_t count, struct lpo_node *warnings);
+/* Gives overrides their new keys; those of keys that do nothing any more are left out. Returns how
+ * many there are then. */
+size_t lpo_spelling_rename(struct lpo_arena *a, const struct lpo_spelling *table,
+                           struct lpo_override *overrides, size_t count, struct lpo_node *warnings);

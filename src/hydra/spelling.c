@@ -168,6 +168,8 @@ static void move_key(struct lpo_arena *a, const struct lpo_spelling *table,
     struct lpo_node *in = holder(a, root, row->old, false, &last);
     struct lpo_node *value = in ? lpo_node_get(in, last) : NULL;
 
+    if (in && !value && !*row->now) /* a file whose package holds such keys alone */
+        remove_shell(a, root, row->old);
     if (!value || (row->not_map && value->kind == LPO_NODE_MAP))
         return;
     lpo_node_remove(in, lpo_node_string(a, last));
@@ -209,15 +211,36 @@ static bool reword(struct lpo_arena *a, const struct lpo_spelling *table, struct
     return false;
 }
 
-void lpo_spelling_rename(struct lpo_arena *a, const struct lpo_spelling *table,
-                         struct lpo_override *overrides, size_t count, struct lpo_node *warnings)
+/* Does nothing any more, or lies in a map that does; `key` is today's spelling. */
+static bool is_gone(const struct lpo_spelling *table, const char *key)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (; table->old; table++) {
+        size_t len = strlen(table->old);
+
+        if (!*table->now && strncmp(key, table->old, len) == 0 && strchr(".", key[len]))
+            return true;
+    }
+    return false;
+}
+
+size_t lpo_spelling_rename(struct lpo_arena *a, const struct lpo_spelling *table,
+                           struct lpo_override *overrides, size_t count, struct lpo_node *warnings)
+{
+    size_t kept = 0;
+
+    for (size_t k = 0; k < count; k++) {
+        size_t i = kept++;
         const char *now;
 
+        overrides[i] = overrides[k];
         if (reword(a, table, &overrides[i], warnings))
             continue;
         now = lpo_spelling_path(a, table, overrides[i].key);
+        if (is_gone(table, now)) {
+            advise(a, warnings, overrides[i].key, "");
+            kept--;
+            continue;
+        }
         if (now == overrides[i].key)
             continue;
         advise(a, warnings, overrides[i].key, now);
@@ -226,4 +249,5 @@ void lpo_spelling_rename(struct lpo_arena *a, const struct lpo_spelling *table,
         if (overrides[i].type == LPO_OV_ADD)
             overrides[i].type = LPO_OV_FORCE_ADD;
     }
+    return kept;
 }

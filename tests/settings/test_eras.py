@@ -127,6 +127,43 @@ class Eras(Trees):
                     with self.subTest(key):
                         self.assertEqual(at(settings, key), want)
 
+    def test_the_tasks_of_the_original(self) -> None:
+        """stage1-run, stage2-profile, stage-all-run and direct-infer-dev20, word for word, with a list of another machine's paths"""
+        pages = [f"page_{i}.png" for i in range(3)]
+        lists = "".join(f"/data2/somebody/datasets/pages/images/{p}\n" for p in pages)
+        program = "import os, sys, shutil\nshutil.copy(sys.argv[2], os.path.join(os.environ['KEEP'], 'settings.json'))\n"
+        sampling = ["dataset.sampling.num_epochs=1", "dataset.sampling.num_samples_per_epoch=3", "dataset.sampling.randomize=false"]
+        off = ["pipeline.nsys.enable=false", "pipeline.ncu.enable=false"]
+        subset = "dataset.subset_filelist=data/subsets/dev-3.txt"
+        first = [subset, "device=cuda:0", "infer.max_new_tokens=64", "pipeline.torch_profiler.activities=[cpu,cuda]"]
+        files = ERAS["outputs of stages"] | {"../p.py": program, "../data/subsets/dev-3.txt": lists,
+                                             "dataset/sampling/default.yaml": "num_epochs: 1\nnum_samples_per_epoch: null\nrandomize: false\n"}
+        tasks = (("llm_profile_runner", [*first, *off, *sampling], {"static_analysis", "native", "torch_profiler"}),
+                 ("llm_profile_runner", [*first, "pipeline.static_analysis.enable=false", *off, *sampling], {"native", "torch_profiler"}),
+                 ("llm_profile_runner", [*first, "pipeline.torch_profiler.output.prediction.enable=true",
+                                         "dataset/sampling@dataset.sampling=default", *sampling, *off], {"static_analysis", "native", "torch_profiler"}),
+                 ("deep_profile_runner", ["pipeline.nsys.enable=true", "pipeline.ncu.enable=false", "pipeline.static_analysis.enable=false"], {"native", "nsys"}),
+                 ("direct_inference_runner", [subset, "device=cuda:0", "pipeline.direct_inference.enable=true", "pipeline.torch_profiler.enable=false",
+                                              "pipeline.static_analysis.enable=false", *off, *sampling, "infer.max_new_tokens=8192",
+                                              "pipeline.direct_inference.output.prediction.enable=true",
+                                              "pipeline.direct_inference.output.visualization.enable=true"], {"direct_inference"}))
+        self.tree(files | {f"../data/pages/images/{p}": "" for p in pages})
+        mine = ["++workload.kind=hf", f"++workload.program={self.cwd}/p.py", f"++workload.python={sys.executable}", "++model.path=null", "++model.config={}"]
+        for runner, words, stages in tasks:
+            with self.subTest(words=words):
+                done, others = self.plan("--config-name", runner, *words, *mine)
+                others = [line for line in others if "'pipeline.workload'" not in line]  # a key of the tree's own
+                self.assertEqual((done.returncode, others), (0, []), done.stderr)
+                planned = set(re.findall(r"(?m)^# (\w+): ", done.stdout))
+                self.assertEqual(planned | {"direct_inference"}, stages | {"direct_inference"})  # on in this tree's own config
+        done = self.lpo("run", "--config-dir", "conf", "--config-name", "direct_inference_runner", *tasks[-1][1], *mine, "-o", "kept",
+                        env={"KEEP": self.cwd})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.cwd, "kept", "inputs.yaml"), encoding="utf-8") as f:
+            self.assertEqual(re.findall(r"page_\d\.png", f.read()), pages)
+        with open(os.path.join(self.cwd, "settings.json"), encoding="utf-8") as f:
+            self.assertEqual(at(json.load(f), "infer.max_new_tokens"), 8192)
+
     def test_an_unknown_key_is_a_warning(self) -> None:
         self.tree({"config.yaml": "pipeline: {nsys: {enabel: true, mine: 1}}\nmy_own: {anything: 1}\nworkload: {kind: toy}\n"})
         done, others = self.plan()
