@@ -181,6 +181,9 @@ class Kernels(LpoCase):
                         picture = f.read()
                     for text in ("<title>axpy</title>", "memory bound", "compute bound", ">SM, % of peak<"):
                         self.assertIn(text, picture)
+                    if left == "reports":  # pages of these sections tell no FLOPs
+                        with open(self.path(left, "figures", "kernels_roofline.svg"), encoding="utf-8") as f:
+                            self.assertIn("<title>fma_loop</title>", f.read())
                     with open(self.path(left, "kernels.md"), encoding="utf-8") as f:
                         self.assertNotIn("4.295 G", f.read())  # registers that a page does not tell
                     for number in (1, 2) if left == "reports" else ():  # the pages alone remain, of two processes

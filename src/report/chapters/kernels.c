@@ -5,8 +5,10 @@
 
 #include "analysis/analysis.h"
 #include "analysis/counters/by_kernel.h"
+#include "analysis/limits/counters.h"
 #include "analysis/tables/tables.h"
 #include "analysis/wall/timeline.h"
+#include "gpu/hardware.h"
 #include "region/cells.h"
 #include "region/classes.h"
 #include "region/kernel_name/short.h"
@@ -20,6 +22,7 @@
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/budget.h"
+#include "util/err.h"
 #include "util/str.h"
 #include "util/units.h"
 #include "util/vec.h"
@@ -288,6 +291,62 @@ static void add_scatter(struct lpo_doc *doc, const struct lpo_trace *t)
     }
 }
 
+/* What ncu counted of all launches of a kernel. */
+static struct lpo_counters counted(const struct lpo_analysis *a, uint32_t name,
+                                   struct lpo_metric_sum *sums)
+{
+    const struct lpo_region_cells *cells = a->cells;
+    size_t metrics = a->trace->metrics.len;
+
+    for (size_t m = 0; m < metrics; m++)
+        sums[m] = (struct lpo_metric_sum){ 0, 0 };
+    for (size_t i = 0; i < cells->cells.len; i++) {
+        const struct lpo_region_cell *c = &cells->cells.at[i];
+
+        for (size_t m = 0; c->name == name && c->metrics != LPO_NONE && m < metrics; m++)
+            lpo_region_metric_merge(a->trace->metrics.at[m].combine, &sums[m],
+                                    &cells->metric_sums.at[c->metrics * metrics + m]);
+    }
+    return lpo_limits_counters_of(a->trace, sums);
+}
+
+/* Each kernel by the FLOPs and bytes that ncu counted, under the roof of the GPU. */
+static void add_roofline(struct lpo_doc *doc, const struct lpo_rundir *d,
+                         const struct lpo_source *s)
+{
+    const lpo_top_rows *rows = lpo_analysis_top(s->analysis, LPO_KERNEL);
+    struct lpo_metric_sum *sums =
+        lpo_arena_array(doc->arena, s->trace->metrics.len + 1, sizeof *sums);
+    const struct lpo_hardware *hw = NULL;
+    struct lpo_err ignored = { 0 };
+    struct lpo_figure *f = NULL;
+    double peak, ridge;
+
+    for (size_t i = 0; i < rows->len && i < DOTS; i++) {
+        struct lpo_counters c = counted(s->analysis, rows->at[i].name, sums);
+        double ns = (double)rows->at[i].sum.ns;
+
+        if (!(c.flops.value > 0) || !(c.dram_bytes.value > 0) || !(ns > 0))
+            continue;
+        f = f ? f
+              : lpo_doc_figure(doc, "kernels_roofline", "Roofline of the kernels", LPO_FIG_SCATTER);
+        lpo_doc_figure_point(f, "counted by ncu",
+                             lpo_region_cells_shown_name(s->analysis->cells, rows->at[i].name),
+                             c.flops.value / c.dram_bytes.value, c.flops.value / ns * 1e9);
+    }
+    if (!f)
+        return;
+    f->x_title = "FLOP/B";
+    f->y_title = "FLOP/s";
+    if (lpo_rundir_hardware(d, s, &hw, &ignored) < 0 || !hw || !(hw->bandwidth > 0))
+        return;
+    peak = lpo_gpu_hardware_peak(hw, LPO_BF16, NULL);
+    ridge = peak / hw->bandwidth;
+    lpo_doc_figure_point(f, "roof", "memory", ridge / 1000, peak / 1000);
+    lpo_doc_figure_point(f, "roof", "ridge", ridge, peak);
+    lpo_doc_figure_point(f, "roof", "bf16", ridge * 100, peak);
+}
+
 void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s)
 {
@@ -299,6 +358,7 @@ void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
     if (counters_of(d)) {
         add_histogram(doc, counters_of(d));
         add_scatter(doc, counters_of(d));
+        add_roofline(doc, d, lpo_rundir_source_with(d, LPO_ROLE_COUNTERS));
     }
     lpo_report_ncu_rules(doc, d, 2, RULES, false);
 }
