@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/run.h"
@@ -86,7 +87,11 @@ void lpo_cli_findings_print(const struct lpo_app *app, const struct lpo_rundir *
     if (s && s->analysis)
         lpo_report_findings_lines(app->arena, d, s, &text);
     if (text.len)
-        fprintf(app->out, "\nwhat to do first\n\n%s", lpo_str_text(&text));
+        fprintf(app->out, "\nwhat to do first\n\n");
+    for (size_t at = 0, len; at < text.len; at += len + 1) {
+        len = strcspn(text.at + at, "\n");
+        lpo_cli_print_wrapped(app, lpo_arena_strndup(app->arena, text.at + at, len), 0);
+    }
 }
 
 void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m,
