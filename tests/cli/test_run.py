@@ -214,7 +214,7 @@ class Failures(LpoCase):
                 self.assertFalse(os.path.exists(self.run_dir))
         done = self.hf(*ONLY_DIRECT, "model.path=config.json", "workload.python=no-python")
         self.assertEqual(done.returncode, 3)
-        self.assertIn("the interpreter 'no-python' is not here", self.stage("direct_inference")["message"])
+        self.assertIn("the interpreter 'no-python' was not found", self.stage("direct_inference")["message"])
         self.assertEqual(self.stage("direct_inference")["steps"], [])
 
     def test_a_command_without_a_program_is_told_before_it_starts(self) -> None:

@@ -75,7 +75,7 @@ static const char *saving(const struct lpo_ladder_words *w, const struct host_la
     double whole = h->limits->model.measured_ns.value;
 
     return lpo_arena_printf(
-        w->arena, "%s (%.1f %%) could be saved: it is at %.1f %% of what the CPU allows",
+        w->arena, "%s (%.1f %%) could be saved, at %.1f %% of what the CPU allows",
         lpo_report_duration(w->arena, (int64_t)ns), 100 * ns / whole, 100 * share);
 }
 
