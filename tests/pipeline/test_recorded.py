@@ -125,6 +125,13 @@ class Nsys(Recorded):
         self.assertEqual(done.returncode, 1)
         self.assertIn("'decod' was never entered", self.stage("nsys")["message"])
 
+    def test_a_range_that_native_saw_and_nsys_did_not_is_not_called_wrong(self) -> None:
+        """the open issue of document 003: what is known is said"""
+        words = [word for word in NSYS_ON if not word.startswith("pipeline.native.")]
+        self.assertEqual(self.replay(*words, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode", FAKE_NSYS="none").returncode, 1)
+        self.assertRegex(self.stage("nsys")["message"], r"saw no range 'decode', which native recorded 1 time in this run.*gating_nvtx=false")
+        self.assertNotIn("never entered", self.stage("nsys")["message"])
+
     def test_a_gate_on_a_range_that_native_did_not_see_is_dropped(self) -> None:
         on = [word for word in NSYS_ON if "native" not in word]
         for range_, near in (("decod", "'decode'"), ("decode@LLM", "'decode'"), ("stepp@*", "'step'")):

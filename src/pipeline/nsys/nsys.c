@@ -502,10 +502,10 @@ static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct 
     if (s->gate && (visits = visits_of(&ctx->known, s->gate)))
         return lpo_fail(err, LPO_E_CHILD,
                         "nsys made no report: it saw no range '%s', which native recorded %llu "
-                        "times in this run. The process that enters it may be one that nsys does "
+                        "time%s in this run. The process that enters it may be one that nsys does "
                         "not follow, or may enter it before nsys is ready: compare with "
                         "pipeline.nsys.gating_nvtx=false",
-                        s->gate, (unsigned long long)visits);
+                        s->gate, (unsigned long long)visits, visits == 1 ? "" : "s");
     if (s->gate)
         return lpo_fail(
             err, LPO_E_CHILD,
