@@ -108,6 +108,10 @@ class Terminal(LpoCase):
         for name in ("lpo.log", "report.md", "stakeholder_summary.md"):
             self.clean(pathlib.Path(self.path(name)).read_bytes())
 
+    def test_a_stage_says_what_it_waits_for(self):
+        """a program that prints nothing: the stage, how long, and the program"""
+        self.assertRegex(self.show("run", "--once", "-o", "out", "--", "sh", "-c", "sleep 1"), r"native +\d\.\d s  waiting for sh")
+
     def test_names_in_traces(self):
         """ranges and kernels: tables, JSON and the pages of a report"""
         with open(os.path.join(self.cwd, "t.json"), "w", encoding="utf-8") as f:

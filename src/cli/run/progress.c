@@ -12,6 +12,7 @@
 #include "run/clock.h"
 #include "run/manifest.h"
 #include "run/step.h"
+#include "util/path.h"
 #include "util/str.h"
 #include "util/units.h"
 #include "util/visible.h"
@@ -53,6 +54,19 @@ static void on_begin(void *ctx, const struct lpo_stage *stage)
     fflush(p->to);
 }
 
+/* What the program printed last; what is waited for, while it prints nothing. */
+static void add_news(struct lpo_str *out, const struct lpo_step *step, const char *line,
+                     size_t room)
+{
+    LPO_STR news = { 0 };
+
+    if (*line)
+        lpo_str_add(&news, line);
+    else
+        lpo_str_addf(&news, "waiting for %s", lpo_path_base(step->argv[step->program]));
+    lpo_visible_add(out, lpo_str_text(&news), news.len, room);
+}
+
 static void on_tick(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, const char *line)
 {
     struct lpo_progress *p = ctx;
@@ -71,7 +85,7 @@ static void on_tick(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, 
         lpo_str_addc(&shown, ' ');
     lpo_str_addf(&shown, " %6.1f s  ", (double)elapsed_ns / 1e9);
     if (room > 30)
-        lpo_visible_add(&shown, line, strlen(line), (size_t)room - 30);
+        add_news(&shown, step, line, (size_t)room - 30);
     fputs(lpo_str_text(&shown), p->to);
     fflush(p->to);
 }
