@@ -44,9 +44,13 @@ static void annotate(struct lpo_timeline *b, const struct lpo_ladder_words *word
     lpo_doc_figure_note(b->f, "where", lpo_report_rung_where(words, r));
     lpo_doc_figure_note(b->f, "could be saved", lpo_report_rung_saving(words, r));
     lpo_doc_figure_note(b->f, "advice", lpo_report_rung_advice(words, r));
-    for (size_t i = 0; i < r->nevidence; i++)
-        lpo_doc_figure_note(b->f, lpo_arena_printf(b->doc->arena, "evidence %zu", i + 1),
-                            lpo_report_rung_fact(words, &r->evidence[i]));
+    for (size_t i = 0, said = 0; i < r->nevidence; i++) {
+        const char *text = lpo_report_rung_fact(words, &r->evidence[i]);
+
+        if (text) /* not every fact has a sentence */
+            lpo_doc_figure_note(b->f, lpo_arena_printf(b->doc->arena, "evidence %zu", ++said),
+                                text);
+    }
 }
 
 /* Each rung takes the place of what it would save, the first one at the end of the window. */
