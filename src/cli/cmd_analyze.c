@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
 #include "analysis/limits/limits.h"
 #include "analysis/run.h"
 #include "cli/app.h"
@@ -22,7 +21,6 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
-#include "util/path.h"
 #include "util/str.h"
 #include "util/vec.h"
 #include "writer/writer.h"

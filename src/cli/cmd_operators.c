@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo operators: what the framework called, by input shapes, and how near each came to the roof. */
-#include "analysis/analysis.h"
 #include "analysis/run.h"
 #include "cli/app.h"
 #include "cli/command.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/folder.h"
 
-#include "analysis/analysis.h"
 #include "analysis/ladder/ladder.h"
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"

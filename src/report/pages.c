@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "region/cells.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/ncu_regions.h"

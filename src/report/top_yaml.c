@@ -8,7 +8,6 @@
 #include "region/cells.h"
 #include "region/tree.h"
 #include "trace/trace.h"
-#include "util/checked.h"
 #include "util/json_write.h"
 #include "util/map.h"
 #include "util/str.h"

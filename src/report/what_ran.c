@@ -7,7 +7,6 @@
 
 #include "analysis/analysis.h"
 #include "analysis/frameworks.h"
-#include "hydra/compose.h"
 #include "report/doc/doc.h"
 #include "report/what_ran.h"
 #include "run/manifest.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "table/sql.h"
 
-#include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 #include "util/budget.h"
 #include "util/err.h"
 #include "util/str.h"
-#include "util/vec.h"
 
 enum {
     MOST_TABLES = 64,

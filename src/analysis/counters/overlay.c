@@ -7,7 +7,6 @@
 
 #include "analysis/counters/match.h"
 #include "region/tree.h"
-#include "trace/metric_rules.h"
 #include "trace/trace.h"
 #include "util/map.h"
 #include "util/str.h"

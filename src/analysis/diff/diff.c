@@ -8,7 +8,6 @@
 #include "analysis/diff/private.h"
 #include "util/arena.h"
 #include "util/map.h"
-#include "util/str.h"
 
 const char *lpo_diff_kind_name(enum lpo_diff_kind kind)
 {

@@ -16,7 +16,6 @@
 #include "region/tree.h"
 #include "rundir/history/history.h"
 #include "rundir/rundir.h"
-#include "trace/metric_rules.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/map.h"

@@ -12,7 +12,6 @@
 #include "analysis/memory/memory.h"
 #include "analysis/ranks/flight.h"
 #include "analysis/wall/steady.h"
-#include "rundir/rundir.h"
 
 enum { HOLDERS = 3 };
 

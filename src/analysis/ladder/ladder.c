@@ -7,9 +7,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/ladder/private.h"
-#include "analysis/operators/operators.h"
 #include "analysis/speed/variation.h"
-#include "analysis/steps/steps.h"
 #include "region/tree.h"
 #include "rundir/rundir.h"
 #include "util/budget.h"

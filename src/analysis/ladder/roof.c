@@ -16,7 +16,6 @@
 #include "region/tree.h"
 #include "trace/host.h"
 #include "util/map.h"
-#include "util/str.h"
 
 enum { MOST_UP = 4, MOST_RUNGS = 8, TILE = 128, SHORT_KERNEL_NS = 5000 };
 

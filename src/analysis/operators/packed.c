@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products with weights of a few bits, packed in an order of the kernel's own: the shape of the
  * weights says nothing, and how wide the result is stands elsewhere. */
-#include <math.h>
 
 #include "analysis/operators/args.h"
 #include "analysis/operators/cost.h"

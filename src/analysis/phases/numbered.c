@@ -10,7 +10,6 @@
 #include "util/checked.h"
 #include "util/map.h"
 #include "util/order.h"
-#include "util/xmalloc.h"
 
 enum {
     MOST_FAMILIES = 16, /* the GPU's work is summed for each of them in one pass over the trace */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "util/err.h"
-#include "util/str.h"
 
 enum { MOST_COLUMNS = 64, MOST_GPUS = 256 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The difference of the clocks of two ranks: which ends belong together, and the line they lie on.
  */
-#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/ranks/private.h"

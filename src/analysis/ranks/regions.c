@@ -5,7 +5,6 @@
 
 #include "analysis/ranks/private.h"
 #include "region/scope.h"
-#include "region/tree.h"
 #include "trace/trace.h"
 #include "util/map.h"
 #include "util/order.h"

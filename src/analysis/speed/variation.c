@@ -6,7 +6,6 @@
 
 #include "analysis/speed/variation.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
 #include "util/json.h"
 #include "util/str.h"
 

@@ -7,7 +7,6 @@
 #include "analysis/steps/steps.h"
 #include "rules/rules.h"
 #include "util/err.h"
-#include "util/str.h"
 #include "util/vec.h"
 #include "util/xmalloc.h"
 

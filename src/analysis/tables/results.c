@@ -13,7 +13,6 @@
 #include "analysis/tables/tables.h"
 #include "analysis/wall/collectives.h"
 #include "analysis/wall/wall.h"
-#include "gpu/hardware.h"
 #include "reference/reference.h"
 #include "region/cells.h"
 #include "region/classes.h"

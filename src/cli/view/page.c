@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page and what its timeline asks for, from the traces. */
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -21,7 +20,6 @@
 #include "util/file.h"
 #include "util/json_write.h"
 #include "util/path.h"
-#include "util/vec.h"
 #include "writer/writer.h"
 
 enum { LOOK_NS = 1000000000 };

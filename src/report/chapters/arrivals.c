@@ -10,7 +10,6 @@
 #include "region/scope.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
-#include "report/tables/tables.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
@@ -18,7 +17,6 @@
 #include "util/budget.h"
 #include "util/str.h"
 #include "util/units.h"
-#include "util/xmalloc.h"
 
 enum { MOST_RECORDS = 10000 };
 

@@ -6,13 +6,10 @@
 #include "analysis/analysis.h"
 #include "analysis/tables/tables.h"
 #include "analysis/wall/collectives.h"
-#include "region/tree.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
-#include "report/tables/tables.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
 #include "util/str.h"
 
 enum { HIDING = 10, MOST_RECORDS = 10000 };

@@ -5,17 +5,13 @@
 #include "analysis/analysis.h"
 #include "analysis/numbers/numbers.h"
 #include "analysis/tables/tables.h"
-#include "region/scope.h"
-#include "region/tree.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
-#include "util/arena.h"
 #include "util/budget.h"
-#include "util/str.h"
 
 typedef struct lpo_numbers_row number_row;
 

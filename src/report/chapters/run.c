@@ -2,11 +2,9 @@
 /* The chapter "What ran": program and machine; and the stages of the run. */
 #include <inttypes.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "hydra/compose.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/what_ran.h"

@@ -12,7 +12,6 @@
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
-#include "util/arena.h"
 
 enum { GROUPS = 12, SLOW = 5, IN_JSON = 2000 };
 

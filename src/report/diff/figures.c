@@ -8,7 +8,6 @@
 #include "analysis/diff/diff.h"
 #include "report/diff/diff.h"
 #include "report/doc/doc.h"
-#include "util/arena.h"
 
 enum { LEVELS = 8 };
 

@@ -7,7 +7,6 @@
 #include "analysis/ranks/steps.h"
 #include "analysis/tables/tables.h"
 #include "region/cells.h"
-#include "region/classes.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/findings/findings.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "model/needs.h"
-#include "model/read/read.h"
 #include "report/doc/doc.h"
 #include "util/arena.h"
 #include "util/str.h"

@@ -11,7 +11,6 @@
 #include "report/doc/doc.h"
 #include "report/summary/private.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
 #include "util/checked.h"
 #include "util/str.h"
 

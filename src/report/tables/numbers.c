@@ -12,7 +12,6 @@
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/str.h"
-#include "util/vec.h"
 
 enum { MOST_NAMES = 6 };
 

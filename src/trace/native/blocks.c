@@ -9,7 +9,6 @@
 
 #include "lpo/trace_format.h"
 #include "trace/native/native.h"
-#include "util/arena.h"
 #include "util/crc32c.h"
 #include "util/err.h"
 #include "util/order.h"
