@@ -120,7 +120,7 @@ class Use(PageCase):
         self.assertEqual(said[0], said[2])
         self.assertIn("step0/layer0", said[0])
         self.browser.keys("\ue007")  # Enter
-        self.assertEqual(self.browser.run("return document.querySelector('#regions .detail h3').textContent"), "step*/layer*")
+        self.browser.wait("document.querySelector('#regions .detail h3')?.textContent == 'step*/layer*'")
 
     def test_a_number_has_an_address(self):
         page, _ = self.make(TRACES[0])
