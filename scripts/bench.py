@@ -61,7 +61,7 @@ class Bench:
         """What the row needs and does not find, or None."""
         for need in row.get("needs", []):
             need = self.fill(need, row)
-            if not (os.path.exists(need) if "/" in need else shutil.which(need)):
+            if not (os.path.exists(os.path.normpath(need)) if "/" in need else shutil.which(need)):
                 return f"no {os.path.relpath(need, SOURCE) if '/' in need else need}"
         return None
 
