@@ -128,7 +128,7 @@ class RunWords(LpoCase):
         done = self.lpo("run", "-q", "--once", "run.repeats=1", "-o", "out")
         self.assertEqual(done.returncode, 0, done.stderr)
         said = re.sub(r"\n(?!\d\.)", " ", done.stdout[done.stdout.index("what to do first"):done.stdout.index("\nreport: ")])
-        self.assertIn("Without a GPU the host is judged: the model takes ", said)
+        self.assertIn("No GPU was used, so the host is judged: the model takes ", said)
         self.assertRegex(said, r"(?m)^1\. (prefill|decode): .* could be saved, at .* of what the CPU allows")
         with open(os.path.join(self.cwd, "out", "report.md"), encoding="utf-8") as f:
             page = f.read()

@@ -316,7 +316,7 @@ static const char *after_refusal(const struct lpo_rung *r)
     return held && held->value[1] - held->value[0] >= r->evidence[0].value[0]
                ? "That much was reserved and not in use, but in pieces: "
                  "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or fewer different sizes."
-               : "Make what is allocated smaller: the peak below says by what.";
+               : "Allocate less: the peak below says what holds the memory.";
 }
 
 /* Where no shape says why, the roof does. */
@@ -335,8 +335,7 @@ static const char *kernel_advice(const struct lpo_rung *r)
         [LPO_BOUND_UNKNOWN] = "Change what ncu names first.",
         [LPO_BOUND_LATENCY] = "More warps on an SM and more independent work in a thread hide "
                               "waiting; a larger grid where it fills less than a wave.",
-        [LPO_BOUND_BALANCED] = "Both have to become less: another algorithm, or a smaller number "
-                               "format.",
+        [LPO_BOUND_BALANCED] = "Reduce both: another algorithm, or a smaller number format.",
         [LPO_BOUND_MEMORY] = "Move fewer bytes: wide loads (float4), a smaller number format, "
                              "fusion with the kernels around it.",
         [LPO_BOUND_COMPUTE] = "Fewer or cheaper instructions: tensor cores, a smaller number "

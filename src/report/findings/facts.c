@@ -90,8 +90,9 @@ static const char *const sentences[LPO_FACTS] = {
     [LPO_FACT_COUNTERS] =
         "The SMs are used to %1p of their peak, the memory and its caches to %2p.",
     [LPO_FACT_WAVES] = "Its blocks make %1g waves; the saving takes all blocks to be equally long.",
-    [LPO_FACT_GRID] = "It has %1c block~ for %2c SMs: the others have nothing to do. The saving "
-                      "is what half of the SMs would be faster, as that can be enough for memory.",
+    [LPO_FACT_GRID] = "It has %1c block~ for %2c SMs: the other SMs are idle. The saving takes the "
+                      "work to be spread over half of the SMs, which can be enough to reach the "
+                      "memory bandwidth.",
     [LPO_FACT_LIMITER] = NULL, /* fill_limiter */
     [LPO_FACT_AGAIN] =
         "%1c kernels of the forward pass run a second time in the backward pass: %2t.",

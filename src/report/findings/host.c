@@ -60,10 +60,14 @@ const char *lpo_report_host_verdict(const struct lpo_ladder_words *w)
     struct host_ladder h = find(w);
     const struct lpo_limit_row *m = h.limits ? &h.limits->model : NULL;
 
+    if (!m && w->s->analysis->trace->counted_kernels)
+        return "When the kernels ran was not recorded, only what was counted in them: what could "
+               "be saved is not known.";
     if (!m)
         return "No GPU operation was recorded: times are of the host.";
     return lpo_arena_printf(
-        w->arena, "Without a GPU the host is judged: the model takes %s on it, and needs %s on %s.",
+        w->arena,
+        "No GPU was used, so the host is judged: the model takes %s and needs at least %s on %s.",
         lpo_report_duration(w->arena, (int64_t)m->measured_ns.value),
         lpo_report_duration(w->arena, (int64_t)m->limit_ns.value),
         h.limits->hardware ? h.limits->hardware : "this CPU");
@@ -75,7 +79,7 @@ static const char *saving(const struct lpo_ladder_words *w, const struct host_la
     double whole = h->limits->model.measured_ns.value;
 
     return lpo_arena_printf(
-        w->arena, "%s (%.1f %%) could be saved, at %.1f %% of what the CPU allows",
+        w->arena, "%s (%.1f %%) could be saved: it runs at %.1f %% of what the CPU allows",
         lpo_report_duration(w->arena, (int64_t)ns), 100 * ns / whole, 100 * share);
 }
 

@@ -36,14 +36,14 @@ static const char *const titles[LPO_RUNG_KINDS] = {
     [LPO_RUNG_MESSAGES] = "Many small collectives run one after another",
     [LPO_RUNG_PAGEABLE] = "Copies use host memory that is not pinned",
     [LPO_RUNG_COPIES] = "Copies are exposed: nothing is computed meanwhile",
-    [LPO_RUNG_LAYOUT] = "Work that only copies, casts or changes the layout: %n",
+    [LPO_RUNG_LAYOUT] = "Kernels only copy, cast or change the layout: %n",
     [LPO_RUNG_ATTENTION] =
         "Attention is not fused: its scores are written to memory and read again",
     [LPO_RUNG_FUSE] = "Runs of element-wise kernels pass each result through memory",
     [LPO_RUNG_FP32] = "Matrix products run in fp32 without tensor cores",
     [LPO_RUNG_SIBLING] = "%n is slower than the others of its kind",
     [LPO_RUNG_COLLECTIVE] = "A collective is slower than NCCL is elsewhere",
-    [LPO_RUNG_REGION] = "Kernels take longer than the hardware allows",
+    [LPO_RUNG_REGION] = "Kernels take longer than the hardware needs",
     [LPO_RUNG_TAIL] = "The last wave of blocks leaves part of the GPU idle",
     [LPO_RUNG_OCCUPANCY] = "Kernels wait, and few warps fit on an SM to hide that",
     [LPO_RUNG_GRID] = "Kernels have too few blocks to fill the GPU: %k",
@@ -95,9 +95,8 @@ static const struct {
                                "the first change.",
                                't' },
     [LPO_CAUTION_COUNTED] = { "The profiler read hardware counters of %s kernels, one after "
-                              "another, "
-                              "and the program waited for that: these are not the times of an "
-                              "ordinary run.",
+                              "another, and the program waited for that: these are not the times "
+                              "of an ordinary run.",
                               'c' },
     [LPO_CAUTION_EARLIER] = { "The host waits %s for work that was launched before the capture "
                               "began: that is no saving.",
@@ -106,10 +105,8 @@ static const struct {
                            "the capture began; it is left out of the window.",
                            't' },
     [LPO_CAUTION_GRAPH_NODES] = { "For %s of the window a CUDA graph runs and none of its nodes "
-                                  "was "
-                                  "recorded: kernels are missing from the trace, or the graph "
-                                  "waits "
-                                  "for other GPUs.",
+                                  "was recorded: kernels are missing from the trace, or the "
+                                  "graph waits for other GPUs.",
                                   'p' },
     [LPO_CAUTION_CAPTURED] = { "CUDA graphs were being captured (%s launches): that comes once.",
                                'c' },
