@@ -129,7 +129,7 @@ class RunWords(LpoCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         said = re.sub(r"\n(?!\d\.)", " ", done.stdout[done.stdout.index("what to do first"):done.stdout.index("\nreport: ")])
         self.assertIn("No GPU was used, so the host is judged: the model takes ", said)
-        self.assertRegex(said, r"(?m)^1\. (prefill|decode): .* could be saved, at .* of what the CPU allows")
+        self.assertRegex(said, r"(?m)^1\. (prefill|decode): .* could be saved: it runs at .* of what the CPU allows")
         with open(os.path.join(self.cwd, "out", "report.md"), encoding="utf-8") as f:
             page = f.read()
         rows = re.findall(r"(?m)^\| (today|\d\. \S+|floor)[^|]* \|[^|]*\| ([\d.]+)\s(s|ms) \|", page)
@@ -137,6 +137,11 @@ class RunWords(LpoCase):
         self.assertEqual(({r[0][3:] for r in rows[1:-1]}, len(rows)), ({"prefill", "decode"}, 4), rows)
         self.assertTrue(left[0] > left[1] > left[2] > 0, rows)
         self.assertAlmostEqual(left[2], left[3], places=1)  # the savings lead to the floor
+        with open(os.path.join(self.cwd, "out", "report.json"), encoding="utf-8") as f:
+            ladder = json.load(f)["host_ladder"]
+        self.assertEqual(sum(r["saving_ns"] for r in ladder["rungs"]) + ladder["rungs"][-1]["after_ns"], ladder["measured_ns"])
+        self.assertAlmostEqual(ladder["measured_ns"] / 1e6, left[0], delta=left[0] / 1000)
+        self.assertTrue(all(0 < r["share"] < 1 for r in ladder["rungs"]), ladder)
         for absent in ("Where the wall time went", "Most expensive kernels", "Most expensive operators"):
             self.assertNotIn(absent, page)
 

@@ -414,6 +414,7 @@ void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
     } else {
         lpo_doc_put(to, LPO_KV("window", lpo_doc_null()), LPO_KV("ladder", lpo_doc_null()));
     }
+    lpo_report_put_host_ladder(to, &w);
     put_others(to, w);
     list = lpo_doc_put_list(to, "cautions");
     for (size_t i = 0; i < w.all->cautions.len; i++)

@@ -115,3 +115,29 @@ void lpo_report_host_lines(const struct lpo_ladder_words *w, size_t most, struct
     for (size_t i = 0; i < h.count && i < most; i++)
         lpo_str_addf(out, "%zu. %s: %s\n", i + 1, h.rungs[i]->path, saving(w, &h, i));
 }
+
+/* "host_ladder": the same for scripts, where there is one. */
+void lpo_report_put_host_ladder(struct lpo_record *to, const struct lpo_ladder_words *w)
+{
+    struct host_ladder h = find(w);
+    struct lpo_record *list;
+    int64_t left;
+
+    if (!h.limits)
+        return;
+    left = (int64_t)h.limits->model.measured_ns.value;
+    to = lpo_doc_put_record(to, "host_ladder");
+    lpo_doc_put(to, LPO_KV("measured_ns", left));
+    list = lpo_doc_put_list(to, "rungs");
+    for (size_t i = 0; i < h.count; i++) {
+        const struct lpo_limit_row *r = h.rungs[i];
+        int64_t ns = (int64_t)r->saving_ns.value;
+
+        left -= ns;
+        lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("region", r->path),
+                    LPO_KV("saving_ns", ns), LPO_KV("after_ns", left),
+                    LPO_KV("share", r->share.value));
+    }
+    lpo_doc_put(to, LPO_KV("floor_ns", (int64_t)h.limits->model.limit_ns.value),
+                LPO_KV("hardware", h.limits->hardware));
+}

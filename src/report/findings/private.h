@@ -21,4 +21,5 @@ void lpo_report_ladder_bar(struct lpo_table *t, const char *label, int64_t savin
  * is empty where nobody says what is needed. */
 const char *lpo_report_host_verdict(const struct lpo_ladder_words *w);
 void lpo_report_add_host_ladder(struct lpo_doc *doc, const struct lpo_ladder_words *w);
+void lpo_report_put_host_ladder(struct lpo_record *to, const struct lpo_ladder_words *w);
 void lpo_report_host_lines(const struct lpo_ladder_words *w, size_t most, struct lpo_str *out);
