@@ -393,15 +393,17 @@ static const char *group_name(struct lpo_arena *a, const struct file *first, siz
 LPO_COMPARE(by_name, struct lpo_rundir_group, LPO_TEXT(name));
 
 /* Is there more than one group of files of one tool? Else they are one program under several tools,
- * whatever they are called. */
+ * whatever they are called. Each is compared with the first of its tool. */
 static bool is_list(const struct work *w)
 {
     for (size_t i = 0; i < w->files.len; i++)
-        for (size_t k = 0; k < i; k++)
-            if (stands_alone(&w->files.at[i]) && stands_alone(&w->files.at[k]) &&
-                w->files.at[i].group != w->files.at[k].group &&
-                strcmp(format_of(&w->files.at[i]), format_of(&w->files.at[k])) == 0)
-                return true;
+        for (size_t k = 0; k < i && stands_alone(&w->files.at[i]); k++)
+            if (stands_alone(&w->files.at[k]) &&
+                strcmp(format_of(&w->files.at[i]), format_of(&w->files.at[k])) == 0) {
+                if (w->files.at[i].group != w->files.at[k].group)
+                    return true;
+                break;
+            }
     return false;
 }
 
@@ -530,9 +532,11 @@ int lpo_rundir_groups_find(struct lpo_arena *a, const char *dir, struct lpo_rund
             w.files.at[i].group = choose_group(&w, i);
             w.groups += w.files.at[i].group == w.groups;
         }
-    for (size_t i = 0; i < w.files.len && !is_list(&w); i++)
-        w.files.at[i].group = stands_alone(&w.files.at[i]) ? 0 : SIZE_MAX;
-    w.groups = is_list(&w) || !w.groups ? w.groups : 1;
+    if (w.groups && !is_list(&w)) {
+        for (size_t i = 0; i < w.files.len; i++)
+            w.files.at[i].group = stands_alone(&w.files.at[i]) ? 0 : SIZE_MAX;
+        w.groups = 1;
+    }
     make_groups(&w, out);
     lpo_vec_free(&w.files);
     return 0;
