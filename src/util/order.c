@@ -77,10 +77,63 @@ void lpo_order_sort(uint32_t *rows, size_t count, lpo_order_before *before, cons
     lpo_vec_free(&ends);
 }
 
-LPO_COMPARE(by_value, int64_t, LPO_UP_OF(*a, *b));
+enum { BYTES = 8, VALUES = 256, FEW = 64 };
 
+static void sort_few(int64_t *at, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        int64_t value = at[i];
+        size_t to = i;
+
+        for (; to > 0 && at[to - 1] > value; to--)
+            at[to] = at[to - 1];
+        at[to] = value;
+    }
+}
+
+/* Below 0 comes first: by the bits, with the one of the sign turned round. */
+static size_t byte_of(int64_t value, int byte)
+{
+    return ((uint64_t)value ^ (uint64_t)1 << 63) >> 8 * byte & (VALUES - 1);
+}
+
+/* Into `to` by one byte of them; `next` is the number of each value of that byte. */
+static void scatter(const int64_t *from, int64_t *to, size_t count, int byte, size_t *next)
+{
+    for (size_t v = 0, sum = 0; v < VALUES; v++) {
+        size_t here = next[v];
+
+        next[v] = sum;
+        sum += here;
+    }
+    for (size_t i = 0; i < count; i++)
+        to[next[byte_of(from[i], byte)]++] = from[i];
+}
+
+/* Byte by byte, the lowest first; those in which no two differ cost nothing. */
 void lpo_order_sort_ns(int64_t *at, size_t count)
 {
-    if (count)
-        qsort(at, count, sizeof *at, by_value);
+    size_t seen[BYTES][VALUES] = { 0 };
+    int64_t *spare, *from = at, *to;
+
+    if (count < FEW) {
+        sort_few(at, count);
+        return;
+    }
+    to = spare = lpo_xrealloc(NULL, count, sizeof *spare);
+    for (size_t i = 0; i < count; i++)
+        for (int byte = 0; byte < BYTES; byte++)
+            seen[byte][byte_of(at[i], byte)]++;
+    for (int byte = 0; byte < BYTES; byte++) {
+        int64_t *sorted = to;
+
+        if (seen[byte][byte_of(at[0], byte)] == count)
+            continue;
+        scatter(from, to, count, byte, seen[byte]);
+        to = from;
+        from = sorted;
+    }
+    if (from != at)
+        memcpy(at, from, count * sizeof *at);
+    free(spare);
 }
