@@ -34,6 +34,11 @@ struct sums {
     size_t work;
 };
 
+static bool is_too_much(const struct sums *s)
+{
+    return s->step_ns < s->end_ns && (s->all.len > MOST_SUMS || s->work > MOST_WORK);
+}
+
 static void add(struct sums *s, int64_t bucket, uint32_t key, int64_t value)
 {
     bool fresh;
@@ -47,19 +52,38 @@ static void add(struct sums *s, int64_t bucket, uint32_t key, int64_t value)
     s->all.at[*row].value += value;
 }
 
-static bool is_too_much(const struct sums *s)
+/* Two buckets become one. */
+static void widen_buckets(struct sums *s)
 {
-    return s->step_ns < s->end_ns && (s->all.len > MOST_SUMS || s->work > MOST_WORK);
+    size_t count = s->all.len;
+
+    lpo_map_u64_destroy(s->rows);
+    s->rows = lpo_map_u64_create(0);
+    s->all.len = s->work = 0;
+    s->step_ns *= 2;
+    for (size_t i = 0; i < count; i++) {
+        struct sum old = s->all.at[i];
+
+        add(s, old.bucket / 2, old.key, old.value);
+    }
+}
+
+/* To the bucket of that moment, counted from zero. */
+static void add_at(struct sums *s, int64_t ns, uint32_t key, int64_t value)
+{
+    add(s, ns / s->step_ns, key, value);
+    while (is_too_much(s))
+        widen_buckets(s);
 }
 
 /* The parts of [from, to), both from zero, to their buckets. */
 static void add_span(struct sums *s, uint32_t key, int64_t from_ns, int64_t to_ns)
 {
-    while (from_ns < to_ns && !is_too_much(s)) {
-        int64_t bucket = from_ns / s->step_ns, end_ns = (bucket + 1) * s->step_ns;
+    while (from_ns < to_ns) {
+        int64_t end_ns = (from_ns / s->step_ns + 1) * s->step_ns;
 
         end_ns = end_ns < to_ns ? end_ns : to_ns;
-        add(s, bucket, key, end_ns - from_ns);
+        add_at(s, from_ns, key, end_ns - from_ns);
         from_ns = end_ns;
     }
 }
@@ -72,7 +96,7 @@ static void add_operation(struct sums *s, const struct lpo_gpu_op *op)
     add_span(s, kernel == LPO_NONE ? (uint32_t)s->d->kernels.count : kernel, from_ns, to_ns);
     add_span(s, s->first_region + region, from_ns, to_ns);
     if (op->bytes)
-        add(s, from_ns / s->step_ns, s->bytes, (int64_t)op->bytes);
+        add_at(s, from_ns, s->bytes, (int64_t)op->bytes);
 }
 
 static void add_gap(void *ctx, uint16_t device, const struct lpo_wall_gap *gap)
@@ -85,19 +109,15 @@ static void add_gap(void *ctx, uint16_t device, const struct lpo_wall_gap *gap)
 
 LPO_COMPARE(by_bucket, struct sum, LPO_UP(bucket) ?: LPO_UP(key));
 
-/* With buckets of that length; false: they are too many. */
-static bool gather(struct sums *s)
+static void gather(struct sums *s)
 {
     const struct lpo_trace *t = s->d->analysis->trace;
 
-    lpo_map_u64_destroy(s->rows);
     s->rows = lpo_map_u64_create(0);
-    s->all.len = s->work = 0;
-    for (size_t i = 0; i < s->d->noperations && !is_too_much(s); i++)
+    for (size_t i = 0; i < s->d->noperations; i++)
         add_operation(s, &t->gpu_ops.at[s->d->operations[i]]);
     if (s->d->analysis->timeline)
         lpo_wall_each_gap(s->d->analysis->tree, NULL, add_gap, s);
-    return !is_too_much(s);
 }
 
 /* Per sum: buckets since the one before, key (less that before, in one bucket), value. */
@@ -145,8 +165,8 @@ void lpo_page_put_sums(struct lpo_record *to, const struct lpo_page_detail *d)
         return;
     s.first_idle = s.first_region + regions;
     s.bytes = s.first_idle + (uint32_t)t->devices.len * LPO_IDLE_CAUSES;
-    for (s.step_ns = s.end_ns / BUCKETS + 1; !gather(&s); s.step_ns *= 2)
-        ;
+    s.step_ns = s.end_ns / BUCKETS + 1;
+    gather(&s);
     r = lpo_doc_put_record(to, "sums");
     lpo_doc_put(r, LPO_KV("step_ns", s.step_ns), LPO_KV("count", s.all.len),
                 LPO_KV("regions", regions));
