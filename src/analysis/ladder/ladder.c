@@ -253,6 +253,7 @@ static void follow_path(struct ladder_work *w)
 struct greedy {
     struct ladder_work *w;
     uint64_t taken, base; /* base: without the profiler's cost */
+    int64_t base_ns;      /* the replay of that */
     int64_t left_ns;      /* after what was taken */
     int64_t
         offset_ns; /* of the window more than the replay of the unchanged graph: carried along */
@@ -393,14 +394,23 @@ static void find_alone(struct greedy *g)
 {
     struct lpo_ladder *l = g->w->out;
     uint64_t lanes[CRITICAL_LANES];
-    int64_t out[CRITICAL_LANES], all;
+    size_t rungs[CRITICAL_LANES], n = 0;
+    int64_t out[CRITICAL_LANES];
 
-    lpo_critical_replay_run(&g->w->replay, &g->base, 1, &all);
-    for (size_t i = 0; i < l->rungs.len && i < CRITICAL_LANES; i++)
-        lanes[i] = g->base | (uint64_t)1 << l->rungs.at[i].alone_ns;
-    lpo_critical_replay_run(&g->w->replay, lanes, l->rungs.len, out);
-    for (size_t i = 0; i < l->rungs.len; i++)
-        l->rungs.at[i].alone_ns = all - out[i];
+    for (size_t i = 0; i < l->rungs.len; i++) {
+        struct lpo_rung *r = &l->rungs.at[i];
+        uint32_t candidate = (uint32_t)r->alone_ns;
+
+        r->alone_ns = g->alone_ns[candidate];
+        if (r->alone_ns || n == CRITICAL_LANES)
+            continue;
+        rungs[n] = i;
+        lanes[n++] = g->base | (uint64_t)1 << candidate;
+    }
+    if (n)
+        lpo_critical_replay_run(&g->w->replay, lanes, n, out);
+    for (size_t i = 0; i < n; i++)
+        l->rungs.at[rungs[i]].alone_ns = g->base_ns - out[i];
 }
 
 static void climb(struct ladder_work *w)
@@ -421,6 +431,7 @@ static void climb(struct ladder_work *w)
             g.taken = base = (uint64_t)(w->out->profiler_ns = 0);
         w->out->wall_ns -= w->out->profiler_ns;
     }
+    g.base_ns = base ? g.left_ns : w->out->wall_ns - g.offset_ns;
     g.left_ns = w->out->wall_ns;
     g.base = base;
     for (size_t i = 0; i < w->candidates.len; i++)
