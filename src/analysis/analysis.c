@@ -445,23 +445,43 @@ static void compute_long(void *ctx, size_t i)
         lpo_analysis_queue(a);
         break;
     case 2:
-        lpo_analysis_fusion(a);
+        lpo_analysis_wall(a);
         break;
     case 3:
+        lpo_analysis_ranks(a);
+        break;
+    case 4:
+        lpo_analysis_steps(a);
+        break;
+    case 5:
         lpo_analysis_collectives(a);
+        break;
+    case 6:
+        lpo_analysis_fusion(a);
         break;
     default:
         break;
     }
 }
 
+/* What asks for some of those, and not for each other. */
+static void compute_more(void *ctx, size_t i)
+{
+    if (i)
+        lpo_analysis_steady(ctx);
+    else
+        lpo_analysis_rank_causes(ctx);
+}
+
 void lpo_analysis_start(const struct lpo_analysis *a)
 {
+    void *ctx = (void *)(uintptr_t)a;
+
     if (!a->timeline || a->trace->gpu_ops.len < WORTH_THREADS || a->trace->processes.len < 2)
-        return; /* the graph of a single process is as large as its trace */
+        return;
     lpo_region_tree_look_up_classes(a->tree);
-    lpo_thread_each(4, compute_long, (void *)(uintptr_t)a);
-    lpo_analysis_critical(a);
+    lpo_thread_each(7, compute_long, ctx);
+    lpo_thread_each(2, compute_more, ctx);
 }
 
 const struct lpo_limits *lpo_analysis_limits(const struct lpo_rundir *d, const struct lpo_source *s,

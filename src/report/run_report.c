@@ -76,8 +76,8 @@ static struct lpo_doc *add_sections(const struct lpo_rundir *d, const struct lpo
     doc->is_short = !lpo_streq(lpo_settings_text(d->config, "report.md"), "long");
     doc->whole = lpo_settings_bool(d->config, "report.full_names");
     if (s) {
+        lpo_analysis_start(s->analysis);
         lpo_report_chapter_findings(doc, d, s, FINDINGS);
-        lpo_analysis_start(s->analysis); /* not before: findings take as much memory themselves */
     }
     lpo_report_chapter_run(doc, d);
     if (s) {
