@@ -166,6 +166,20 @@ static inline bool lpo_critical_in_launch(struct critical_span call, int64_t sta
 /* The critical edge into an operation, and the moment from which its lag counts. */
 enum critical_edge lpo_critical_edge(const struct critical_graph *g, uint32_t op, int64_t *from_ns);
 
+/* What a lag before an operation is that was held back by `edge`. A long one has no cause in the
+ * trace, but for one inside a CUDA graph: that is the graph's own, of nodes that were not recorded
+ * or that wait. */
+static inline enum lpo_critical_part lpo_critical_lag_part(const struct lpo_gpu_op *op,
+                                                           enum critical_edge edge, int64_t ns)
+{
+    bool ordered =
+        edge != CRITICAL_LAUNCH && op->flags & LPO_GPU_OP_GRAPH && !(op->flags & LPO_GPU_OP_WHOLE);
+
+    if (ns >= LPO_CRITICAL_UNEXPLAINED_NS && !ordered)
+        return LPO_PATH_UNEXPLAINED;
+    return edge == CRITICAL_LAUNCH ? LPO_PATH_LAUNCH_DELAY : LPO_PATH_GAP;
+}
+
 enum { CRITICAL_KIND_SHIFT = 30 }; /* a trace with as many rows has no graph */
 
 /* --- replay.c --- */
@@ -238,10 +252,6 @@ struct critical_stretch {
     uint32_t call; /* host: the call that it leads to or is in; LPO_NONE */
     bool in_call;  /* host: inside that call */
 };
-
-/* Does it come from a CUDA graph, whose launch had returned before the operation that it follows
- * ended? A gap before it is the graph's own: nodes that were not recorded, or that wait. */
-bool lpo_critical_in_cuda_graph(const struct critical_graph *g, uint32_t op);
 
 typedef void critical_stretch_fn(void *ctx, const struct critical_stretch *s);
 /* Every moment between start and end of the graph is in one stretch. */

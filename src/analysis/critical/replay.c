@@ -272,19 +272,19 @@ static void run_call(struct run *r, uint32_t i)
 }
 
 /* The lag of an edge: as measured where it was the critical one, else the usual one or less. */
-static struct edge edge_of(const int64_t *gain, int64_t ns, bool critical, int64_t usual_ns,
-                           enum lpo_critical_part part)
+static struct edge edge_of(const struct run *r, uint32_t op, enum critical_edge kind,
+                           enum critical_edge critical, const int64_t *gain, int64_t from_ns)
 {
-    struct edge e = { gain, 0, ns, part };
+    const struct lpo_gpu_op *k = lpo_critical_gpu_op(r->g, op);
+    int64_t usual_ns = kind == CRITICAL_LAUNCH ? r->g->usual_launch_ns : r->g->usual_gap_ns;
+    struct edge e = { gain, 0, k->start_ns - from_ns, LPO_PATH_PARTS };
 
-    if (!critical && ns > usual_ns) {
+    if (kind != critical && e.lag_ns > usual_ns) {
+        e.slack_ns = e.lag_ns - usual_ns;
         e.lag_ns = usual_ns;
-        e.slack_ns = ns - usual_ns;
     }
-    if (e.lag_ns >= LPO_CRITICAL_UNEXPLAINED_NS)
-        e.part = LPO_PATH_UNEXPLAINED;
-    if (e.lag_ns <= 0)
-        e.part = LPO_PATH_PARTS;
+    if (e.lag_ns > 0)
+        e.part = lpo_critical_lag_part(k, kind, e.lag_ns);
     return e;
 }
 
@@ -314,13 +314,11 @@ static size_t find_edges(struct run *r, uint32_t i, struct edge *edges)
     size_t n = 0;
 
     if (op->before != LPO_NONE)
-        edges[n++] =
-            edge_of(op_end(r, op->before), start_ns - lpo_critical_gpu_op(g, op->before)->end_ns,
-                    critical == CRITICAL_BEFORE, g->usual_gap_ns, LPO_PATH_GAP);
+        edges[n++] = edge_of(r, i, CRITICAL_BEFORE, critical, op_end(r, op->before),
+                             lpo_critical_gpu_op(g, op->before)->end_ns);
     if (op->other != LPO_NONE)
-        edges[n++] =
-            edge_of(op_end(r, op->other), start_ns - lpo_critical_gpu_op(g, op->other)->end_ns,
-                    critical == CRITICAL_OTHER, g->usual_gap_ns, LPO_PATH_GAP);
+        edges[n++] = edge_of(r, i, CRITICAL_OTHER, critical, op_end(r, op->other),
+                             lpo_critical_gpu_op(g, op->other)->end_ns);
     if (op->call != LPO_NONE) {
         struct critical_span c = lpo_critical_times(g, op->call);
         int64_t ns = lpo_critical_launch_ns(g, op->call, start_ns);
@@ -328,9 +326,9 @@ static size_t find_edges(struct run *r, uint32_t i, struct edge *edges)
         if (critical == CRITICAL_LAUNCH && lpo_critical_in_launch(c, start_ns))
             edges[n++] = edge_in_launch(r, op->call, start_ns - ns);
         else
-            edges[n++] = edge_of(ns == c.start_ns ? call_start(r, op->call) : call_end(r, op->call),
-                                 start_ns - ns, critical == CRITICAL_LAUNCH, g->usual_launch_ns,
-                                 LPO_PATH_LAUNCH_DELAY);
+            edges[n++] =
+                edge_of(r, i, CRITICAL_LAUNCH, critical,
+                        ns == c.start_ns ? call_start(r, op->call) : call_end(r, op->call), ns);
     }
     return n;
 }

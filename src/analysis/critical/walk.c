@@ -28,21 +28,6 @@ struct place {
     bool returned;
 };
 
-static enum lpo_critical_part lag_part(enum lpo_critical_part part, int64_t ns)
-{
-    return ns >= LPO_CRITICAL_UNEXPLAINED_NS ? LPO_PATH_UNEXPLAINED : part;
-}
-
-bool lpo_critical_in_cuda_graph(const struct critical_graph *g, uint32_t op)
-{
-    const struct lpo_gpu_op *w = lpo_critical_gpu_op(g, op);
-    int64_t from_ns;
-    enum critical_edge edge = lpo_critical_edge(g, op, &from_ns);
-
-    return w->flags & LPO_GPU_OP_GRAPH && !(w->flags & LPO_GPU_OP_WHOLE) &&
-           (edge == CRITICAL_BEFORE || edge == CRITICAL_OTHER);
-}
-
 static struct place from_op(struct walk *w, uint32_t i)
 {
     const struct critical_graph *g = w->g;
@@ -51,19 +36,17 @@ static struct place from_op(struct walk *w, uint32_t i)
     struct place to = { LPO_NONE, LPO_NONE, false };
     int64_t from_ns;
     enum critical_edge edge = lpo_critical_edge(g, i, &from_ns);
-    enum lpo_critical_part gap = edge == CRITICAL_NO_EDGE || lpo_critical_in_cuda_graph(g, i)
-                                     ? LPO_PATH_GAP
-                                     : lag_part(LPO_PATH_GAP, k->start_ns - from_ns);
+    enum lpo_critical_part lag = lpo_critical_lag_part(k, edge, k->start_ns - from_ns);
 
     give(w, k->start_ns, lpo_critical_part_of(g, g->op_rows[i]), i, op->call, false);
     switch (edge) {
     case CRITICAL_BEFORE:
         to.op = op->before;
-        give(w, from_ns, gap, i, op->call, false);
+        give(w, from_ns, lag, i, op->call, false);
         break;
     case CRITICAL_OTHER:
         to.op = op->other;
-        give(w, from_ns, gap, i, op->call, false);
+        give(w, from_ns, lag, i, op->call, false);
         break;
     case CRITICAL_LAUNCH:
         to.call = op->call;
@@ -71,8 +54,7 @@ static struct place from_op(struct walk *w, uint32_t i)
         if (lpo_critical_in_launch(lpo_critical_times(g, op->call), k->start_ns))
             give(w, from_ns, LPO_PATH_CALLS, LPO_NONE, op->call, true);
         else
-            give(w, from_ns, lag_part(LPO_PATH_LAUNCH_DELAY, k->start_ns - from_ns), i, op->call,
-                 false);
+            give(w, from_ns, lag, i, op->call, false);
         break;
     default:
         break;

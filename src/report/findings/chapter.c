@@ -89,7 +89,7 @@ static const char *healthy(const struct lpo_ladder_words *w)
     LPO_STR s = { 0 };
     int64_t ns = 0;
 
-    if (10 * w->ladder->unexplained_ns > w->ladder->window.wall_ns)
+    if (w->ladder->unexplained_ns > w->ladder->window.wall_ns / 10)
         lpo_str_addf(&s,
                      "No change that this trace shows would save 1 %% of it; what %s of it waited "
                      "for is not in the trace.",
