@@ -35,12 +35,8 @@ static bool is_ours(const char *name)
 static enum place look(const char *dir, struct lpo_err *err)
 {
     bool ours = false, empty = true;
-    unsigned tries = 0;
-    DIR *d;
+    DIR *d = lpo_path_open_dir(dir);
 
-    do
-        d = opendir(dir);
-    while (!d && lpo_stale_retry(errno, &tries));
     if (!d && errno == ENOENT)
         return PLACE_FREE;
     if (!d) {

@@ -82,27 +82,13 @@ static void add_path(struct lpo_arena *a, struct lpo_paths *out, const char *pat
     out->at[out->len++] = path;
 }
 
-static bool look_at(int dir, const char *name, struct stat *st)
-{
-    unsigned tries = 0;
-
-    while (fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) < 0)
-        if (!lpo_stale_retry(errno, &tries))
-            return false;
-    return true;
-}
-
 static int walk(struct lpo_arena *a, const char *run, const char *name, int depth,
                 struct lpo_paths *out, struct lpo_err *err)
 {
     const char *dir = lpo_path_join(a, run, name);
-    unsigned tries = 0;
+    DIR *d = lpo_path_open_dir(dir);
     int rc = 0;
-    DIR *d;
 
-    do
-        d = opendir(dir);
-    while (!d && lpo_stale_retry(errno, &tries));
     if (!d && errno == ENOENT)
         return 0; /* nothing there; anything else is "could not look" */
     if (!d)
@@ -114,7 +100,7 @@ static int walk(struct lpo_arena *a, const char *run, const char *name, int dept
 
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
-        if (!look_at(dirfd(d), e->d_name, &st)) {
+        if (!lpo_path_stat_at(dirfd(d), e->d_name, AT_SYMLINK_NOFOLLOW, &st)) {
             if (errno != ENOENT) /* removed in between: it is not there */
                 rc = lpo_fail_errno(err, "cannot look at '%s'", below);
             continue;

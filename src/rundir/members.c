@@ -50,12 +50,12 @@ static bool is_folder(DIR *d, const char *name)
 {
     struct stat st;
 
-    return fstatat(dirfd(d), name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+    return lpo_path_stat_at(dirfd(d), name, AT_SYMLINK_NOFOLLOW, &st) && S_ISDIR(st.st_mode);
 }
 
 size_t lpo_rundir_members(struct lpo_arena *a, const char *dir, const char ***out)
 {
-    DIR *d = opendir(lpo_path_join(a, dir, FOLDER));
+    DIR *d = lpo_path_open_dir(lpo_path_join(a, dir, FOLDER));
     LPO_VEC(int32_t) numbers = { 0 };
     size_t count;
 

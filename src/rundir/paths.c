@@ -213,7 +213,7 @@ static int64_t size_of(const char *path)
 {
     struct stat st;
 
-    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+    return lpo_path_stat(path, &st) ? (int64_t)st.st_size : 0;
 }
 
 /* A file of a folder; what is not a trace is left alone. */

@@ -72,7 +72,7 @@ static const char *find_beside(struct lpo_arena *a, const char *report)
     const char *path = sqlite_name(a, report);
     struct stat of_report, of_export;
 
-    return stat(report, &of_report) == 0 && stat(path, &of_export) == 0 &&
+    return lpo_path_stat(report, &of_report) && lpo_path_stat(path, &of_export) &&
                    S_ISREG(of_export.st_mode) && of_export.st_mtime >= of_report.st_mtime
                ? path
                : NULL;

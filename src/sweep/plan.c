@@ -133,7 +133,7 @@ int lpo_sweep_plan_begin(const struct lpo_sweep_plan *p, struct lpo_err *err)
 
     if (lpo_file_make_dirs(folder, err) < 0)
         return lpo_ctx(err, "cannot make the folder of the sweep");
-    d = opendir(folder);
+    d = lpo_path_open_dir(folder);
     while (d && (e = readdir(d)))
         if (lpo_str_ends(e->d_name, ".json"))
             unlinkat(dirfd(d), e->d_name, 0);

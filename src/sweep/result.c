@@ -108,7 +108,7 @@ int64_t lpo_sweep_result_stamp(const struct lpo_sweep_plan *p, size_t job)
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     struct stat st;
 
-    if (stat(file_of(a, p, job), &st) < 0)
+    if (!lpo_path_stat(file_of(a, p, job), &st))
         return 0;
     /* written by rename, so a new file has another number even within the clock's grain */
     return (int64_t)(((uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec +

@@ -2,12 +2,12 @@
 #include "util/path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/arena.h"
@@ -60,15 +60,37 @@ bool lpo_path_exists(const char *path)
     return true;
 }
 
-bool lpo_path_is_dir(const char *path)
+bool lpo_path_stat(const char *path, struct stat *st)
+{
+    return lpo_path_stat_at(AT_FDCWD, path, 0, st);
+}
+
+bool lpo_path_stat_at(int dir, const char *name, int flags, struct stat *st)
 {
     unsigned tries = 0;
-    struct stat st;
 
-    while (stat(path, &st) < 0)
+    while (fstatat(dir, name, st, flags) < 0)
         if (!lpo_stale_retry(errno, &tries))
             return false;
-    return S_ISDIR(st.st_mode);
+    return true;
+}
+
+DIR *lpo_path_open_dir(const char *path)
+{
+    unsigned tries = 0;
+    DIR *d;
+
+    do
+        d = opendir(path);
+    while (!d && lpo_stale_retry(errno, &tries));
+    return d;
+}
+
+bool lpo_path_is_dir(const char *path)
+{
+    struct stat st;
+
+    return lpo_path_stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
 /* A folder passes access(X_OK) too. */

@@ -2,8 +2,10 @@
 /* util/path.h - file names as text. Nothing here touches the disk but lpo_path_exists & co. */
 #pragma once
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 struct lpo_arena;
 struct lpo_str;
@@ -17,6 +19,11 @@ char *lpo_path_absolute(struct lpo_arena *a,
 
 bool lpo_path_exists(const char *path);
 bool lpo_path_is_dir(const char *path);
+
+/* stat(), fstatat() and opendir(), made again where a name is stale; false and NULL set errno. */
+bool lpo_path_stat(const char *path, struct stat *st);
+bool lpo_path_stat_at(int dir, const char *name, int flags, struct stat *st);
+DIR *lpo_path_open_dir(const char *path);
 
 /* The first executable of that name on PATH (or the path itself when it holds a '/'), or NULL. */
 char *lpo_path_which(struct lpo_arena *a, const char *name);

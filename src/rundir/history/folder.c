@@ -49,7 +49,7 @@ static bool take_name(struct lpo_arena *a, const char *file, struct found *out)
 
 static int list(struct lpo_arena *a, const char *dir, found_vec *out, struct lpo_err *err)
 {
-    DIR *d = opendir(dir);
+    DIR *d = lpo_path_open_dir(dir);
     struct dirent *e;
 
     if (!d)

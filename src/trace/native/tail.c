@@ -13,6 +13,7 @@
 
 #include "lpo/trace_format.h"
 #include "util/crc32c.h"
+#include "util/path.h"
 #include "util/str.h"
 
 enum {
@@ -286,7 +287,7 @@ static void finish(const char *path)
 
 void lpo_native_tails_finish(const char *dir)
 {
-    DIR *d = opendir(dir);
+    DIR *d = lpo_path_open_dir(dir);
     const struct dirent *e;
 
     while (d && (e = readdir(d)))

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,6 +149,13 @@ static int open_file(sqlite3_vfs *vfs, const char *path, sqlite3_file *f, int fl
     return rc;
 }
 
+/* As it was given: SQLite would look at each folder above it, and give up where one is stale. */
+static int keep_name(sqlite3_vfs *vfs, const char *path, int room, char *out)
+{
+    (void)vfs;
+    return snprintf(out, (size_t)room, "%s", path) < room ? SQLITE_OK : SQLITE_CANTOPEN;
+}
+
 static void make_layer(void)
 {
     sqlite3_vfs *own = sqlite3_vfs_find(NULL);
@@ -160,6 +168,7 @@ static void make_layer(void)
     layer.pAppData = own;
     layer.szOsFile = own->szOsFile + (int)sizeof(struct file);
     layer.xOpen = open_file;
+    layer.xFullPathname = keep_name;
     if (sqlite3_vfs_register(&layer, 0) != SQLITE_OK)
         layer.zName = NULL;
 }
