@@ -282,17 +282,26 @@ static int append(struct lpoc_file *f, int fd, const struct lpoc_moment *now,
     return failure;
 }
 
-static int try_block(struct lpoc_file *f, const struct lpoc_moment *now, const struct lpoc_block *b)
+static int append_once(struct lpoc_file *f, const struct lpoc_moment *now,
+                       const struct lpoc_block *b)
 {
-    int failure, fd;
+    int fd = fd_of(f), failure;
 
-    if (!fits(f, LPOT_HEADER_BYTES + b->len, b->kind == LPOT_FOOTER || b->kind == LPOT_NOTE))
-        return LPOC_AT_LIMIT;
-    fd = fd_of(f);
     if (fd < 0)
         return EBADF;
     failure = mend(f, fd);
     return failure ? failure : append(f, fd, now, b);
+}
+
+static int try_block(struct lpoc_file *f, const struct lpoc_moment *now, const struct lpoc_block *b)
+{
+    int failure;
+
+    if (!fits(f, LPOT_HEADER_BYTES + b->len, b->kind == LPOT_FOOTER || b->kind == LPOT_NOTE))
+        return LPOC_AT_LIMIT;
+    failure = append_once(f, now, b);
+    /* a handle went stale, as on NFS: the file is got by name again */
+    return failure == ESTALE ? append_once(f, now, b) : failure;
 }
 
 static bool is_for_good(int failure)
