@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,10 +17,11 @@
 #include "util/err.h"
 #include "util/stale.h"
 
-enum { FRONT = 64 * 1024, BLOCK = 512 * 1024 };
+/* KEPT: two files under way on each of two cores. */
+enum { FRONT = 64 * 1024, BLOCK = 512 * 1024, KEPT = 10, LEAST_READ = 4096 };
 
 struct block {
-    char *mem; /* FRONT + BLOCK + 1 bytes, made on first use */
+    char *mem; /* FRONT + BLOCK + 1 bytes, taken on first use */
     size_t len;
 };
 
@@ -41,6 +43,38 @@ struct lpo_input {
     size_t spill_cap;
 };
 
+/* Memory of blocks that nobody uses. The next file takes it: the system's fresh pages cost as much
+ * as what is read into them, and a job has a thousand small files. */
+static struct {
+    pthread_mutex_t lock;
+    char *at[KEPT];
+    size_t len;
+} idle = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static char *take_memory(void)
+{
+    char *mem = NULL;
+
+    pthread_mutex_lock(&idle.lock);
+    if (idle.len)
+        mem = idle.at[--idle.len];
+    pthread_mutex_unlock(&idle.lock);
+    return mem ? mem : lpo_xcalloc(1, FRONT + BLOCK + 1);
+}
+
+static void give_memory(char *mem)
+{
+    bool keep;
+
+    pthread_mutex_lock(&idle.lock);
+    keep = mem && idle.len < KEPT;
+    if (keep)
+        idle.at[idle.len++] = mem;
+    pthread_mutex_unlock(&idle.lock);
+    if (!keep)
+        free(mem);
+}
+
 static uint64_t inflate_limit(uint64_t taken)
 {
     const struct lpo_budget *b = lpo_budget();
@@ -55,7 +89,7 @@ static bool fill_block(void *ctx, void *batch)
     struct block *b = batch;
 
     if (!b->mem) /* small files need only the first */
-        b->mem = lpo_xmalloc(FRONT + BLOCK + 1);
+        b->mem = take_memory();
     b->len = 0;
     while (b->len < BLOCK && !in->damage) {
         size_t n = in->codec->decode(in->state, &in->raw, b->mem + FRONT + b->len, BLOCK - b->len,
@@ -75,7 +109,7 @@ static bool fill_block(void *ctx, void *batch)
 
 static void free_block(void *batch)
 {
-    free(((struct block *)batch)->mem);
+    give_memory(((struct block *)batch)->mem);
 }
 
 int lpo_input_open_file(const char *path, struct lpo_err *err)
@@ -102,7 +136,8 @@ int lpo_input_open_file(const char *path, struct lpo_err *err)
     return LPO_E_IO;
 }
 
-int lpo_input_open(const char *path, struct lpo_input **out, struct lpo_err *err)
+/* Without the thread. `at_once`: see struct lpo_raw. */
+static int open_codec(const char *path, size_t at_once, struct lpo_input **out, struct lpo_err *err)
 {
     LPO_AUTO(lpo_input) in = lpo_xcalloc(1, sizeof *in);
 
@@ -111,12 +146,25 @@ int lpo_input_open(const char *path, struct lpo_input **out, struct lpo_err *err
     if (in->raw.fd < 0)
         return err ? err->code : LPO_E_IO;
     in->raw.path = in->path;
-    in->raw.block = lpo_xcalloc(1, LPO_RAW_SIZE + LPO_RAW_SLACK);
+    in->raw.at_once = at_once;
+    in->raw.block = (unsigned char *)take_memory(); /* more than it needs */
     lpo_input_raw_fill(&in->raw);
     if (in->raw.error)
         return lpo_fail(err, LPO_E_IO, "cannot read '%s': %s", path, strerror(in->raw.error));
     in->codec = lpo_input_codec_find(in->raw.at, in->raw.len);
     in->state = in->codec->create();
+    *out = in;
+    in = NULL;
+    return 0;
+}
+
+int lpo_input_open(const char *path, struct lpo_input **out, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_input) in = NULL;
+    int rc = open_codec(path, 0, &in, err);
+
+    if (rc < 0)
+        return rc;
     in->blocks = lpo_ahead_start(sizeof(struct block), fill_block, in);
     if (!in->blocks)
         return lpo_fail_errno(err, "cannot start a thread to read '%s'", path);
@@ -134,7 +182,7 @@ void lpo_input_destroy(struct lpo_input *in)
         in->codec->destroy(in->state);
     if (in->raw.fd >= 0)
         close(in->raw.fd);
-    free(in->raw.block);
+    give_memory((char *)in->raw.block);
     free(in->spill);
     free(in->path);
     free(in);
@@ -239,15 +287,14 @@ int lpo_input_head(const char *path, unsigned char *head, size_t room, size_t *l
                    struct lpo_err *err)
 {
     LPO_AUTO(lpo_input) in = NULL;
-    struct lpo_input_window w = { 0 };
-    int rc = lpo_input_open(path, &in, err);
+    int rc = open_codec(path, room > LEAST_READ ? room : LEAST_READ, &in, err);
+    size_t n = 1;
 
-    if (rc == 0)
-        rc = lpo_input_next(in, 0, &w, err);
     if (rc < 0)
         return rc;
-    *len = w.len < room ? w.len : room;
-    if (*len)
-        memcpy(head, w.at, *len);
+    for (*len = 0; *len < room && n > 0 && !in->damage; *len += n)
+        n = in->codec->decode(in->state, &in->raw, (char *)head + *len, room - *len, &in->damage);
+    if (!*len && in->raw.error)
+        return lpo_fail(err, LPO_E_IO, "cannot read '%s': %s", path, strerror(in->raw.error));
     return 0;
 }

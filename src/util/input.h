@@ -59,6 +59,7 @@ struct lpo_raw {
     unsigned char *at; /* not yet taken */
     size_t len;
     unsigned char *block; /* LPO_RAW_SIZE bytes and slack; at points into it */
+    size_t at_once;       /* of them that are read; 0: all */
     int error;            /* errno of a read that failed */
     uint64_t taken;       /* compressed bytes read so far */
 };

@@ -54,7 +54,8 @@ int lpo_input_raw_fill(struct lpo_raw *raw)
         return 1;
     if (raw->error)
         return 0;
-    n = read_on(raw, raw->block, LPO_RAW_SIZE);
+    n = read_on(raw, raw->block,
+                raw->at_once && raw->at_once < LPO_RAW_SIZE ? raw->at_once : LPO_RAW_SIZE);
     if (n < 0)
         raw->error = errno;
     if (n <= 0)
