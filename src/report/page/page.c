@@ -7,6 +7,7 @@
 #include "analysis/ranks/steps.h"
 #include "analysis/tables/tables.h"
 #include "region/cells.h"
+#include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/findings/findings.h"
@@ -18,6 +19,7 @@
 #include "util/err.h"
 #include "util/pack.h"
 #include "util/str.h"
+#include "util/thread.h"
 #include "util/xmalloc.h"
 
 /* A name may have 4 KB, and a page has 5 MB. */
@@ -61,6 +63,24 @@ void lpo_page_detail_destroy(struct lpo_page_detail *d)
     free(d);
 }
 
+/* Stacks take as long as the strip and the sums together, and are of the analysis alone. */
+struct times {
+    struct lpo_record *to;
+    struct lpo_page_detail *detail;
+};
+
+static void put_times(void *ctx, size_t i)
+{
+    const struct times *t = ctx;
+
+    if (i) {
+        lpo_analysis_stacks(t->detail->analysis);
+        return;
+    }
+    lpo_page_put_strip(t->to, t->detail);
+    lpo_page_put_sums(t->to, t->detail);
+}
+
 static struct lpo_page_detail *put_trace(struct lpo_record *to, const struct lpo_rundir *d,
                                          const struct lpo_source *s)
 {
@@ -81,8 +101,8 @@ static struct lpo_page_detail *put_trace(struct lpo_record *to, const struct lpo
     lpo_page_put_rank_steps(to, s->analysis);
     lpo_page_put_shapes(to, s->analysis, &p->kernels);
     lpo_page_put_counters(to, s->analysis, p->regions);
-    lpo_page_put_strip(to, p);
-    lpo_page_put_sums(to, p);
+    lpo_region_tree_look_up_classes(s->analysis->tree);
+    lpo_thread_each(2, put_times, &(struct times){ to, p });
     lpo_page_put_stacks(to, p);
     return p;
 }
