@@ -27,7 +27,7 @@ ROOMS = ["util", "table", "hydra", "rules", "settings", "gpu", "model", "referen
 APART = {"collect": {"collect", "lpo"}}  # a guest in other programs uses itself and include/lpo
 MODULES = {"util", "hydra"}  # rooms in which a file is a module
 ALIASES = {  # prefixes that are shorter than their file's name, because they are everywhere
-    "util/xmalloc": ["lpo_x"], "util/json_write": ["lpo_jw_", "lpo_json_"],
+    "util/xmalloc": ["lpo_x"], "util/json_write": ["lpo_jw_", "lpo_jv_", "lpo_json_"],
     "util/str": ["lpo_streq"], "trace/host": ["lpo_host_"],
     "util/sqlite_late": ["sqlite3_"], "table/table": ["lpo_cell_"],
     "gpu/inside/inside": ["lpo_xmalloc_"],  # in place of the program's, which ends the process

@@ -80,12 +80,8 @@ static void print_rows_json(struct lpo_app *app, const struct lpo_composed *c)
     for (size_t i = 0; i < c->defaults.count; i++) {
         const struct lpo_default_row *r = &c->defaults.rows[i];
 
-        lpo_jw_object(&w, NULL);
-        lpo_jw_text(&w, "config", r->config);
-        lpo_jw_text(&w, "package", r->package);
-        lpo_jw_bool(&w, "is_self", r->is_self);
-        lpo_jw_text(&w, "parent", r->parent);
-        lpo_jw_end(&w);
+        lpo_jw_record(&w, NULL, LPO_KV("config", r->config), LPO_KV("package", r->package),
+                      LPO_KV("is_self", r->is_self), LPO_KV("parent", r->parent));
     }
     lpo_jw_end(&w);
     lpo_node_write_json(&w, "choices", c->choices);

@@ -281,19 +281,14 @@ static void print_json(struct lpo_app *app, const struct lpo_control_answers *an
     struct lpo_json_writer w = lpo_json_writer(&out, 2);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", CTL_SCHEMA);
+    lpo_jw_put(&w, LPO_KV("schema", CTL_SCHEMA));
     lpo_jw_array(&w, "processes");
     for (size_t i = 0; i < answers->len; i++) {
         const struct lpo_control_answer *p = &answers->at[i];
 
-        lpo_jw_object(&w, NULL);
-        lpo_jw_int(&w, "pid", p->pid);
-        lpo_jw_bool(&w, "recording", p->recording);
-        lpo_jw_uint(&w, "windows", p->windows);
-        lpo_jw_uint(&w, "calls_seen", p->seen);
-        lpo_jw_uint(&w, "calls_recorded", p->recorded);
-        lpo_jw_text(&w, "error", p->error);
-        lpo_jw_end(&w);
+        lpo_jw_record(&w, NULL, LPO_KV("pid", p->pid), LPO_KV("recording", p->recording),
+                      LPO_KV("windows", p->windows), LPO_KV("calls_seen", p->seen),
+                      LPO_KV("calls_recorded", p->recorded), LPO_KV("error", p->error));
     }
     lpo_jw_end(&w);
     lpo_jw_end(&w);

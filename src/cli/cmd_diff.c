@@ -249,7 +249,7 @@ static struct lpo_record *page_of(const struct request *r)
     const struct lpo_doc_value *side = r->page ? r->page->first : NULL;
 
     for (; side; side = side->next)
-        if (!side->record->first)
+        if (!((const struct lpo_record *)side->v.inner)->first)
             return NULL;
     return r->page;
 }

@@ -62,22 +62,12 @@ static void put_shapes(struct lpo_json_writer *w, const struct lpo_calibration *
 
         if (!(s->seconds > 0))
             continue;
-        lpo_jw_object(w, NULL);
-        lpo_jw_int(w, "m", s->m);
-        lpo_jw_int(w, "n", s->n);
-        lpo_jw_int(w, "k", s->k);
-        lpo_jw_real(w, "us", s->seconds * 1e6);
-        if (all->known[i])
-            lpo_jw_real(w, "best_us", all->best[i].best_us);
-        else
-            lpo_jw_null(w, "best_us");
-        lpo_jw_end(w);
+        lpo_jw_record(w, NULL, LPO_KV("m", s->m), LPO_KV("n", s->n), LPO_KV("k", s->k),
+                      LPO_KV("us", s->seconds * 1e6),
+                      LPO_KV("best_us", all->known[i] ? all->best[i].best_us : NAN));
     }
     lpo_jw_end(w);
-    if (isnan(all->middle))
-        lpo_jw_null(w, "to_reference");
-    else
-        lpo_jw_real(w, "to_reference", all->middle);
+    lpo_jw_put(w, LPO_KV("to_reference", all->middle)); /* NAN: null */
 }
 
 static void print_shapes(struct lpo_app *app, const struct lpo_calibration *c,
@@ -102,16 +92,14 @@ static void print_rates_json(struct lpo_app *app, const struct lpo_calibration *
     struct lpo_json_writer w = lpo_json_writer(&out, 2);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", CALIBRATION_SCHEMA);
-    lpo_jw_text(&w, "gpu", c->gpu);
-    lpo_jw_text(&w, "entry", sheet->name);
-    lpo_jw_text(&w, "written", path);
-    lpo_jw_real(&w, "bandwidth", c->bandwidth);
-    lpo_jw_real(&w, "sheet_bandwidth", lpo_gpu_hardware_sheet(sheet)->bandwidth);
+    lpo_jw_put(&w, LPO_KV("schema", CALIBRATION_SCHEMA), LPO_KV("gpu", c->gpu),
+               LPO_KV("entry", sheet->name), LPO_KV("written", path),
+               LPO_KV("bandwidth", c->bandwidth),
+               LPO_KV("sheet_bandwidth", lpo_gpu_hardware_sheet(sheet)->bandwidth));
     lpo_jw_object(&w, "flops");
     for (int t = 1; t < LPO_DTYPES; t++)
         if (c->flops[t] > 0)
-            lpo_jw_real(&w, lpo_dtype_name((enum lpo_dtype)t), c->flops[t]);
+            lpo_jw_put(&w, LPO_KV(lpo_dtype_name((enum lpo_dtype)t), c->flops[t]));
     lpo_jw_end(&w);
     put_shapes(&w, c, all);
     lpo_jw_end(&w);
@@ -227,18 +215,14 @@ static void print_json(struct lpo_app *app, const struct findings *found)
     struct lpo_json_writer w = lpo_json_writer(&out, 2);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", DOCTOR_SCHEMA);
+    lpo_jw_put(&w, LPO_KV("schema", DOCTOR_SCHEMA));
     lpo_jw_array(&w, "checks");
     for (size_t i = 0; i < found->len; i++) {
         const struct finding *f = &found->at[i];
 
-        lpo_jw_object(&w, NULL);
-        lpo_jw_text(&w, "name", f->name);
-        lpo_jw_bool(&w, "here", f->here);
-        lpo_jw_text(&w, "detail", f->detail);
-        lpo_jw_text(&w, "cost", f->here ? NULL : f->cost);
-        lpo_jw_text(&w, "remedy", f->here ? NULL : f->remedy);
-        lpo_jw_end(&w);
+        lpo_jw_record(&w, NULL, LPO_KV("name", f->name), LPO_KV("here", f->here),
+                      LPO_KV("detail", f->detail), LPO_KV("cost", f->here ? NULL : f->cost),
+                      LPO_KV("remedy", f->here ? NULL : f->remedy));
     }
     lpo_jw_end(&w);
     lpo_jw_end(&w);

@@ -116,13 +116,11 @@ static int write_rows(const struct site *s, int64_t id, const struct lpo_diff_di
         for (size_t i = 0; i < d->items[t].len && i < MOST_ROWS; i++) {
             const struct lpo_diff_item *x = &d->items[t].at[i];
 
-            lpo_jw_array(&w, NULL);
-            lpo_jw_text(&w, NULL,
-                        lpo_arena_printf(s->arena, "%s:%s%s%s", kinds[t], x->name,
-                                         t == LPO_DIFF_OPERATORS && *x->detail ? " " : "",
-                                         t == LPO_DIFF_OPERATORS ? x->detail : ""));
-            lpo_jw_real(&w, NULL, (double)x->ns / length);
-            lpo_jw_end(&w);
+            lpo_jw_list(&w, NULL,
+                        LPO_V(lpo_arena_printf(s->arena, "%s:%s%s%s", kinds[t], x->name,
+                                               t == LPO_DIFF_OPERATORS && *x->detail ? " " : "",
+                                               t == LPO_DIFF_OPERATORS ? x->detail : "")),
+                        LPO_V((double)x->ns / length));
         }
     lpo_jw_end(&w);
     lpo_str_addf(&out, "lpo_rows(%lld, ", (long long)id);
@@ -169,21 +167,18 @@ static int write_data(const struct site *s, const lpo_report_history_runs *runs,
     lpo_jw_object(&w, NULL);
     lpo_jw_array(&w, "names");
     for (size_t i = 0; i < lpo_map_count(names); i++)
-        lpo_jw_text(&w, NULL, lpo_map_key(names, i, NULL));
+        lpo_jw_put(&w, LPO_V(lpo_map_key(names, i, NULL)));
     lpo_jw_end(&w);
     lpo_jw_array(&w, "runs");
     for (size_t i = 0; i < runs->len; i++) {
         const struct lpo_report_history_run *x = &runs->at[i];
 
         lpo_jw_object(&w, NULL);
-        lpo_jw_int(&w, "id", x->id);
-        lpo_jw_text(&w, "name", x->name);
-        lpo_jw_text(&w, "label", x->label);
-        lpo_jw_text(&w, "revision", x->revision);
-        lpo_jw_int(&w, "unix_s", x->unix_s);
+        lpo_jw_put(&w, LPO_KV("id", x->id), LPO_KV("name", x->name), LPO_KV("label", x->label),
+                   LPO_KV("revision", x->revision), LPO_KV("unix_s", x->unix_s));
         lpo_jw_object(&w, "figures");
         for (const struct lpo_json *v = x->figures->first; v; v = v->next)
-            lpo_jw_real(&w, v->key, lpo_json_real(v, NAN));
+            lpo_jw_put(&w, LPO_KV(v->key, lpo_json_real(v, NAN)));
         lpo_jw_end(&w);
         lpo_jw_end(&w);
     }

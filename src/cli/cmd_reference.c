@@ -100,19 +100,12 @@ static void print_json(const struct asking *a, const struct lpo_reference_answer
     LPO_STR text = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&text, 2);
 
-    lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", "lpo.reference/1");
-    lpo_jw_text(&w, "gpu", lpo_reference_gpu(a->reference));
-    lpo_jw_text(&w, "kind", lpo_reference_kind_name(a->kind));
-    lpo_jw_real(&w, "best_us", r->best_us);
-    if (isnan(r->error))
-        lpo_jw_null(&w, "error");
-    else
-        lpo_jw_real(&w, "error", r->error);
-    lpo_jw_bool(&w, "inside", r->inside);
-    lpo_jw_real(&w, "roofline_us", r->roofline_us);
-    lpo_jw_text(&w, "source", lpo_reference_source(a->reference));
-    lpo_jw_end(&w);
+    lpo_jw_record(&w, NULL, LPO_KV("schema", "lpo.reference/1"),
+                  LPO_KV("gpu", lpo_reference_gpu(a->reference)),
+                  LPO_KV("kind", lpo_reference_kind_name(a->kind)), LPO_KV("best_us", r->best_us),
+                  LPO_KV("error", r->error), LPO_KV("inside", r->inside),
+                  LPO_KV("roofline_us", r->roofline_us),
+                  LPO_KV("source", lpo_reference_source(a->reference)));
     fprintf(a->app->out, "%s\n", lpo_str_text(&text));
 }
 

@@ -68,14 +68,12 @@ static bool print_json(void *ctx, const struct lpo_table_result *r)
     for (size_t i = 0; i < r->ncolumns; i++) {
         const struct lpo_cell *c = &r->cells[i];
 
-        if (c->how == LPO_UNKNOWN)
-            lpo_jw_null(&o->json, r->names[i]);
-        else if (r->types[i] == LPO_CELL_COUNT)
-            lpo_jw_int(&o->json, r->names[i], c->whole);
-        else if (r->types[i] == LPO_CELL_MEASURE)
-            lpo_jw_real(&o->json, r->names[i], c->real);
-        else
-            lpo_jw_textn(&o->json, r->names[i], c->text, c->len);
+        lpo_jw_put(&o->json,
+                   LPO_KV(r->names[i], c->how == LPO_UNKNOWN           ? lpo_jv_null()
+                                       : r->types[i] == LPO_CELL_COUNT ? lpo_jv_int(c->whole)
+                                       : r->types[i] == LPO_CELL_MEASURE
+                                           ? lpo_jv_real(c->real)
+                                           : lpo_jv_textn(c->text, c->len)));
     }
     lpo_jw_end(&o->json);
     flush(o, FLUSHED_AT);

@@ -195,21 +195,16 @@ void lpo_gpu_write(struct lpo_arena *a, struct lpo_json_writer *w, const char *k
 
     lpo_gpu_list(a, &gpus);
     lpo_jw_object(w, key);
-    lpo_jw_text(w, "driver", gpus.driver);
-    lpo_jw_text(w, "note", gpus.why);
+    lpo_jw_put(w, LPO_KV("driver", gpus.driver), LPO_KV("note", gpus.why));
     lpo_jw_array(w, "devices");
     for (size_t i = 0; i < gpus.len; i++) {
         const struct lpo_gpu *g = &gpus.at[i];
 
-        lpo_jw_object(w, NULL);
-        lpo_jw_text(w, "name", g->name);
-        lpo_jw_uint(w, "memory_bytes", g->memory_bytes);
-        lpo_jw_int(w, "max_sm_clock_mhz", g->sm_clock_mhz);
-        lpo_jw_int(w, "max_memory_clock_mhz", g->memory_clock_mhz);
-        lpo_jw_int(w, "power_limit_mw", g->power_limit_mw);
-        lpo_jw_int(w, "cc_major", g->cc_major);
-        lpo_jw_int(w, "cc_minor", g->cc_minor);
-        lpo_jw_end(w);
+        lpo_jw_record(w, NULL, LPO_KV("name", g->name), LPO_KV("memory_bytes", g->memory_bytes),
+                      LPO_KV("max_sm_clock_mhz", g->sm_clock_mhz),
+                      LPO_KV("max_memory_clock_mhz", g->memory_clock_mhz),
+                      LPO_KV("power_limit_mw", g->power_limit_mw), LPO_KV("cc_major", g->cc_major),
+                      LPO_KV("cc_minor", g->cc_minor));
     }
     lpo_jw_end(w);
     lpo_jw_end(w);

@@ -508,12 +508,10 @@ double lpo_node_real_at(const struct lpo_node *root, const char *path)
 static void write_float(struct lpo_json_writer *w, const char *key, double d)
 {
     if (isfinite(d)) {
-        lpo_jw_real(w, key, d);
+        lpo_jw_put(w, LPO_KV(key, d));
         return;
     }
-    lpo_jw_object(w, key);
-    lpo_jw_text(w, "$float", isnan(d) ? "nan" : d > 0 ? "inf" : "-inf");
-    lpo_jw_end(w);
+    lpo_jw_record(w, key, LPO_KV("$float", isnan(d) ? "nan" : d > 0 ? "inf" : "-inf"));
 }
 
 static void write_bytes(struct lpo_json_writer *w, const char *key, const struct lpo_node *n)
@@ -521,9 +519,7 @@ static void write_bytes(struct lpo_json_writer *w, const char *key, const struct
     LPO_STR out = { 0 };
 
     lpo_str_add_base64(&out, n->text, n->len, 0);
-    lpo_jw_object(w, key);
-    lpo_jw_text(w, "$bytes", lpo_str_text(&out));
-    lpo_jw_end(w);
+    lpo_jw_record(w, key, LPO_KV("$bytes", lpo_str_text(&out)));
 }
 
 static bool text_keys(const struct lpo_node *map)
@@ -558,22 +554,22 @@ void lpo_node_write_json(struct lpo_json_writer *w, const char *key, const struc
 {
     switch (n->kind) {
     case LPO_NODE_NULL:
-        lpo_jw_null(w, key);
+        lpo_jw_put(w, LPO_KV(key, lpo_jv_null()));
         break;
     case LPO_NODE_BOOL:
-        lpo_jw_bool(w, key, n->boolean);
+        lpo_jw_put(w, LPO_KV(key, n->boolean));
         break;
     case LPO_NODE_INT:
-        lpo_jw_int(w, key, n->integer);
+        lpo_jw_put(w, LPO_KV(key, n->integer));
         break;
     case LPO_NODE_BIGINT:
-        lpo_jw_raw(w, key, n->text);
+        lpo_jw_put(w, LPO_KV(key, lpo_jv_raw(n->text)));
         break;
     case LPO_NODE_FLOAT:
         write_float(w, key, n->real);
         break;
     case LPO_NODE_STRING:
-        lpo_jw_textn(w, key, n->text, n->len);
+        lpo_jw_put(w, LPO_KV(key, lpo_jv_textn(n->text, n->len)));
         break;
     case LPO_NODE_BYTES:
         write_bytes(w, key, n);

@@ -76,9 +76,9 @@ static void put_row(struct lpo_record *to, const struct lpo_report_folder_row *r
         lpo_doc_put(files, LPO_V(r->files[i]));
     lpo_doc_put(to, LPO_KV("report", r->report), LPO_KV("problem", r->problem),
                 LPO_KV("what", r->what), LPO_KV("gpus", r->gpus),
-                LPO_KV("window_ns", lpo_doc_int_if(r->window_ns != 0, r->window_ns)),
+                LPO_KV("window_ns", lpo_jv_int_if(r->window_ns != 0, r->window_ns)),
                 LPO_KV("finding", r->id), LPO_KV("verdict", r->verdict),
-                LPO_KV("saving_ns", lpo_doc_int_if(r->saving_ns != 0, r->saving_ns)));
+                LPO_KV("saving_ns", lpo_jv_int_if(r->saving_ns != 0, r->saving_ns)));
 }
 
 struct lpo_doc *lpo_report_folder_doc(const struct lpo_report_folder_row *rows, size_t count,

@@ -122,9 +122,7 @@ static void put_frames(const struct lpo_stack_view *view, const struct frames *f
     for (size_t i = 0; i < f->count; i++) {
         name.len = 0;
         add_name(view, &view->stacks->nodes.at[f->examples[i]], &name);
-        lpo_jw_object(w, NULL);
-        lpo_jw_textn(w, "name", lpo_str_text(&name), name.len);
-        lpo_jw_end(w);
+        lpo_jw_record(w, NULL, LPO_KV("name", lpo_jv_textn(lpo_str_text(&name), name.len)));
     }
     lpo_jw_end(w);
     lpo_jw_end(w);
@@ -135,7 +133,7 @@ static void put_stack(const struct lpo_stacks *s, const struct frames *f, uint32
 {
     if (s->nodes.at[row].parent != LPO_NONE)
         put_stack(s, f, s->nodes.at[row].parent, w);
-    lpo_jw_uint(w, NULL, f->of[row]);
+    lpo_jw_put(w, LPO_V(f->of[row]));
 }
 
 static void put_profile(const struct lpo_stacks *s, const struct frames *f, int weight,
@@ -144,9 +142,9 @@ static void put_profile(const struct lpo_stacks *s, const struct frames *f, int 
     int64_t sum = 0;
 
     lpo_jw_object(w, NULL);
-    lpo_jw_text(w, "type", "sampled");
-    lpo_jw_text(w, "name", lpo_stacks_weight_name((enum lpo_stack_weight)weight));
-    lpo_jw_text(w, "unit", counts_bytes(weight) ? "bytes" : "nanoseconds");
+    lpo_jw_put(w, LPO_KV("type", "sampled"),
+               LPO_KV("name", lpo_stacks_weight_name((enum lpo_stack_weight)weight)),
+               LPO_KV("unit", counts_bytes(weight) ? "bytes" : "nanoseconds"));
     lpo_jw_array(w, "samples");
     for (uint32_t i = 0; i < s->nodes.len; i++) {
         if (s->nodes.at[i].own[weight] <= 0)
@@ -160,12 +158,11 @@ static void put_profile(const struct lpo_stacks *s, const struct frames *f, int 
     for (uint32_t i = 0; i < s->nodes.len; i++) {
         if (s->nodes.at[i].own[weight] <= 0)
             continue;
-        lpo_jw_int(w, NULL, s->nodes.at[i].own[weight]);
+        lpo_jw_put(w, LPO_V(s->nodes.at[i].own[weight]));
         sum += s->nodes.at[i].own[weight];
     }
     lpo_jw_end(w);
-    lpo_jw_int(w, "startValue", 0);
-    lpo_jw_int(w, "endValue", sum);
+    lpo_jw_put(w, LPO_KV("startValue", 0), LPO_KV("endValue", sum));
     lpo_jw_end(w);
 }
 
@@ -184,9 +181,8 @@ void lpo_report_stacks_speedscope(const struct lpo_stack_view *view, struct lpo_
     int active = 0, profiles = 0;
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "$schema", "https://www.speedscope.app/file-format-schema.json");
-    lpo_jw_text(&w, "name", view->title);
-    lpo_jw_text(&w, "exporter", "lpo");
+    lpo_jw_put(&w, LPO_KV("$schema", "https://www.speedscope.app/file-format-schema.json"),
+               LPO_KV("name", view->title), LPO_KV("exporter", "lpo"));
     put_frames(view, &f, &w);
     lpo_jw_array(&w, "profiles");
     for (int weight = 0; weight < LPO_STACK_WEIGHTS; weight++) {
@@ -198,7 +194,7 @@ void lpo_report_stacks_speedscope(const struct lpo_stack_view *view, struct lpo_
         put_profile(view->stacks, &f, weight, &w);
     }
     lpo_jw_end(&w);
-    lpo_jw_int(&w, "activeProfileIndex", active);
+    lpo_jw_put(&w, LPO_KV("activeProfileIndex", active));
     lpo_jw_end(&w);
     free_frames(&f);
 }

@@ -108,7 +108,7 @@ static void add_sections(struct lpo_doc *doc, const struct torch *t)
 
 static void put_gpu(struct lpo_record *r, const struct torch *t, const char *key, int64_t v)
 {
-    lpo_doc_put(r, LPO_KV(key, lpo_doc_int_if(has_gpu(t), v)));
+    lpo_doc_put(r, LPO_KV(key, lpo_jv_int_if(has_gpu(t), v)));
 }
 
 static void put_sum(struct lpo_record *data, const struct torch *t, const char *key,
@@ -139,7 +139,7 @@ static void put_metrics(struct lpo_record *data, const struct torch *t)
                          "type device=gpu allocations frees peak_allocated_bytes=peak_bytes "
                          "peak_reserved_bytes=most_reserved_bytes growth_bytes largest_bytes");
     else
-        lpo_doc_put(data, LPO_KV("memory", lpo_doc_null()));
+        lpo_doc_put(data, LPO_KV("memory", lpo_jv_null()));
     lpo_doc_put_rows_and(data, "operators", &operators,
                          "operator=name calls cpu_total_ns=host_ns cpu_self_ns=host_ns_self "
                          "cpu_min_ns=host_ns_min cpu_max_ns=host_ns_max gpu_total_ns=gpu_ns_total "

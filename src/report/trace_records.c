@@ -19,9 +19,9 @@
 #include "util/str.h"
 
 /* null when no duration is known: that is not 0 */
-static struct lpo_doc_value ns_of(const struct lpo_sum *s)
+static struct lpo_jv ns_of(const struct lpo_sum *s)
 {
-    return lpo_doc_int_if(lpo_region_sum_known(s), s->ns);
+    return lpo_jv_int_if(lpo_region_sum_known(s), s->ns);
 }
 
 /* `launches_time_estimated`: launches whose time is a share of their CUDA graph's. */
@@ -38,10 +38,10 @@ static void put_copies(struct lpo_record *to, const char *key, const struct lpo_
                 LPO_KV("bytes", s->bytes));
 }
 
-struct lpo_doc_value lpo_report_name(const struct lpo_trace *t, uint32_t name)
+struct lpo_jv lpo_report_name(const struct lpo_trace *t, uint32_t name)
 {
-    return name == LPO_NONE ? lpo_doc_null()
-                            : lpo_doc_name(lpo_trace_text(t, name), lpo_trace_text_len(t, name));
+    return name == LPO_NONE ? lpo_jv_null()
+                            : lpo_jv_name(lpo_trace_text(t, name), lpo_trace_text_len(t, name));
 }
 
 static void put_metrics(struct lpo_record *to, const char *key, const struct lpo_region_scope *s,
@@ -145,8 +145,8 @@ static void put_lists(const struct lpo_rows *rows, size_t i, struct lpo_record *
     if (a->sampled && all && row->node != LPO_NODE_OUTSIDE && row->metrics != LPO_NONE)
         lpo_doc_put(r,
                     LPO_KV("border_ns",
-                           lpo_doc_whole(lpo_measure_computed(a->sampled->borders[row->node].ns))),
-                    LPO_KV("border_dram_bytes", lpo_doc_whole(lpo_measure_computed(
+                           lpo_jv_whole(lpo_measure_computed(a->sampled->borders[row->node].ns))),
+                    LPO_KV("border_dram_bytes", lpo_jv_whole(lpo_measure_computed(
                                                     a->sampled->borders[row->node].bytes))));
     put_region_kernels(r, a, s, row);
 }

@@ -11,7 +11,7 @@
 struct lpo_analysis;
 struct lpo_arena;
 struct lpo_device;
-struct lpo_doc_value;
+struct lpo_jv;
 struct lpo_doc;
 struct lpo_gaps;
 struct lpo_record;
@@ -37,7 +37,7 @@ void lpo_report_put_coverage(struct lpo_record *to, const struct lpo_analysis *a
 /* "device:0", or "rank:3/device:0" where the trace has ranks: the scope of one GPU. */
 const char *lpo_report_device_scope(struct lpo_arena *arena, const struct lpo_device *d);
 /* A name of the trace, which outlives the document; LPO_NONE: null. */
-struct lpo_doc_value lpo_report_name(const struct lpo_trace *t, uint32_t name);
+struct lpo_jv lpo_report_name(const struct lpo_trace *t, uint32_t name);
 /* Gaps by cause, as a member. */
 void lpo_report_put_gaps(struct lpo_record *to, const char *key, const struct lpo_gaps *g);
 /* "devices": every GPU with span, busy, idle, communication, streams and their gaps. In

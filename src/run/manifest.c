@@ -92,45 +92,26 @@ void lpo_run_manifest_step(struct lpo_manifest *m, struct lpo_stage_record *s, c
     };
 }
 
-static void write_texts(struct lpo_json_writer *w, const char *key, const char **texts, size_t n)
-{
-    lpo_jw_array(w, key);
-    for (size_t i = 0; i < n; i++)
-        lpo_jw_text(w, NULL, texts[i]);
-    lpo_jw_end(w);
-}
-
-static void write_step(struct lpo_json_writer *w, const struct lpo_step_record *s)
-{
-    lpo_jw_object(w, NULL);
-    lpo_jw_text(w, "label", s->label);
-    lpo_jw_text(w, "outcome", s->outcome);
-    if (s->exit_code >= 0)
-        lpo_jw_int(w, "exit_code", s->exit_code);
-    else
-        lpo_jw_null(w, "exit_code");
-    lpo_jw_int(w, "wall_ns", s->wall_ns);
-    lpo_jw_int(w, "user_ns", s->user_ns);
-    lpo_jw_int(w, "system_ns", s->system_ns);
-    lpo_jw_uint(w, "peak_rss_bytes", s->peak_rss_bytes);
-    lpo_jw_uint(w, "lost_output_bytes", s->lost_bytes);
-    lpo_jw_end(w);
-}
-
 static void write_stage(struct lpo_json_writer *w, const struct lpo_stage_record *s)
 {
     lpo_jw_object(w, NULL);
-    lpo_jw_text(w, "name", s->name);
-    lpo_jw_text(w, "state", state_names[s->state]);
-    lpo_jw_text(w, "message", s->message);
-    lpo_jw_int(w, "started_unix_ns", s->started_ns);
-    lpo_jw_int(w, "wall_ns", s->wall_ns);
+    lpo_jw_put(w, LPO_KV("name", s->name), LPO_KV("state", state_names[s->state]),
+               LPO_KV("message", s->message), LPO_KV("started_unix_ns", s->started_ns),
+               LPO_KV("wall_ns", s->wall_ns));
     lpo_jw_array(w, "steps");
-    for (size_t i = 0; i < s->nsteps; i++)
-        write_step(w, &s->steps[i]);
+    for (size_t i = 0; i < s->nsteps; i++) {
+        const struct lpo_step_record *x = &s->steps[i];
+
+        lpo_jw_record(w, NULL, LPO_KV("label", x->label), LPO_KV("outcome", x->outcome),
+                      LPO_KV("exit_code", lpo_jv_int_if(x->exit_code >= 0, x->exit_code)),
+                      LPO_KV("wall_ns", x->wall_ns), LPO_KV("user_ns", x->user_ns),
+                      LPO_KV("system_ns", x->system_ns),
+                      LPO_KV("peak_rss_bytes", x->peak_rss_bytes),
+                      LPO_KV("lost_output_bytes", x->lost_bytes));
+    }
     lpo_jw_end(w);
-    write_texts(w, "notes", s->notes, s->nnotes);
-    write_texts(w, "files", s->files, s->nfiles);
+    lpo_jw_texts(w, "notes", s->notes, s->nnotes);
+    lpo_jw_texts(w, "files", s->files, s->nfiles);
     lpo_jw_end(w);
 }
 
@@ -139,15 +120,11 @@ static void render(const struct lpo_manifest *m, struct lpo_str *out)
     struct lpo_json_writer w = lpo_json_writer(out, 2);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", LPO_MANIFEST_SCHEMA);
-    lpo_jw_text(&w, "lpo_version", m->version);
-    lpo_jw_text(&w, "state", state_names[m->state]);
-    lpo_jw_int(&w, "started_unix_ns", m->started_ns);
-    lpo_jw_int(&w, "ended_unix_ns", m->ended_ns);
-    lpo_jw_int(&w, "pid", m->pid);
-    lpo_jw_text(&w, "config_fingerprint", m->fingerprint);
-    lpo_jw_text(&w, "call_dir", m->call_dir);
-    lpo_jw_bool(&w, "chdir", m->chdir);
+    lpo_jw_put(&w, LPO_KV("schema", LPO_MANIFEST_SCHEMA), LPO_KV("lpo_version", m->version),
+               LPO_KV("state", state_names[m->state]), LPO_KV("started_unix_ns", m->started_ns),
+               LPO_KV("ended_unix_ns", m->ended_ns), LPO_KV("pid", m->pid),
+               LPO_KV("config_fingerprint", m->fingerprint), LPO_KV("call_dir", m->call_dir),
+               LPO_KV("chdir", m->chdir));
     lpo_jw_array(&w, "stages");
     for (size_t i = 0; i < m->nstages; i++)
         write_stage(&w, &m->stages[i]);

@@ -117,12 +117,9 @@ static const char *for_python(struct lpo_arena *a, int32_t rank, const struct lp
     struct lpo_json_writer w = lpo_json_writer(&text, 0);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_int(&w, "rank", rank);
+    lpo_jw_put(&w, LPO_KV("rank", rank));
     lpo_run_ranks_launchers_json(&w);
-    lpo_jw_array(&w, "words");
-    for (size_t i = 0; i < tool->len; i++)
-        lpo_jw_text(&w, NULL, tool->at[i]);
-    lpo_jw_end(&w);
+    lpo_jw_texts(&w, "words", (const char *const *)tool->at, tool->len);
     lpo_jw_end(&w);
     return lpo_arena_strdup(a, lpo_str_text(&text));
 }
@@ -189,19 +186,15 @@ int32_t lpo_run_ranks_first(struct lpo_arena *a, const struct lpo_node *config)
 void lpo_run_ranks_json(struct lpo_arena *a, const struct lpo_node *config,
                         struct lpo_json_writer *w)
 {
-    lpo_jw_text(w, "ranks", lpo_run_ranks_word(a, config));
+    lpo_jw_put(w, LPO_KV("ranks", lpo_run_ranks_word(a, config)));
     lpo_run_ranks_launchers_json(w);
 }
 
 void lpo_run_ranks_launchers_json(struct lpo_json_writer *w)
 {
     lpo_jw_array(w, "launchers");
-    for (int i = 0; i < LPO_LAUNCHERS; i++) {
-        lpo_jw_array(w, NULL);
-        lpo_jw_text(w, NULL, lpo_launchers[i].rank);
-        lpo_jw_text(w, NULL, lpo_launchers[i].local_rank);
-        lpo_jw_text(w, NULL, lpo_launchers[i].world_size);
-        lpo_jw_end(w);
-    }
+    for (int i = 0; i < LPO_LAUNCHERS; i++)
+        lpo_jw_list(w, NULL, LPO_V(lpo_launchers[i].rank), LPO_V(lpo_launchers[i].local_rank),
+                    LPO_V(lpo_launchers[i].world_size));
     lpo_jw_end(w);
 }

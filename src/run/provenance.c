@@ -133,13 +133,8 @@ static void write_git(struct lpo_arena *a, struct lpo_json_writer *w, const char
         changed = git_output(a, words, state);
     }
 
-    lpo_jw_object(w, "git");
-    lpo_jw_text(w, "commit", commit);
-    if (changed)
-        lpo_jw_bool(w, "modified", *changed != '\0');
-    else
-        lpo_jw_null(w, "modified");
-    lpo_jw_end(w);
+    lpo_jw_record(w, "git", LPO_KV("commit", commit),
+                  LPO_KV("modified", changed ? lpo_jv_flag(*changed != '\0') : lpo_jv_null()));
 }
 
 static void write_host(struct lpo_arena *a, struct lpo_json_writer *w)
@@ -148,15 +143,13 @@ static void write_host(struct lpo_arena *a, struct lpo_json_writer *w)
     struct sysinfo si;
 
     lpo_jw_object(w, "host");
-    if (uname(&u) == 0) {
-        lpo_jw_text(w, "name", u.nodename);
-        lpo_jw_text(w, "kernel", u.release);
-        lpo_jw_text(w, "machine", u.machine);
-    }
-    lpo_jw_text(w, "cpu", proc_value(a, "/proc/cpuinfo", "model name"));
-    lpo_jw_int(w, "cpus", sysconf(_SC_NPROCESSORS_ONLN));
+    if (uname(&u) == 0)
+        lpo_jw_put(w, LPO_KV("name", u.nodename), LPO_KV("kernel", u.release),
+                   LPO_KV("machine", u.machine));
+    lpo_jw_put(w, LPO_KV("cpu", proc_value(a, "/proc/cpuinfo", "model name")),
+               LPO_KV("cpus", sysconf(_SC_NPROCESSORS_ONLN)));
     if (sysinfo(&si) == 0)
-        lpo_jw_uint(w, "memory_bytes", (uint64_t)si.totalram * si.mem_unit);
+        lpo_jw_put(w, LPO_KV("memory_bytes", (uint64_t)si.totalram * si.mem_unit));
     lpo_jw_end(w);
 }
 
@@ -183,7 +176,7 @@ static void write_variables(struct lpo_arena *a, struct lpo_json_writer *w)
         char *name = lpo_arena_strndup(a, *e, n);
 
         if (worth_keeping(name) && (*e)[n] == '=')
-            lpo_jw_text(w, name, lpo_secrets_name_is_secret(name) ? LPO_HIDDEN : *e + n + 1);
+            lpo_jw_put(w, LPO_KV(name, lpo_secrets_name_is_secret(name) ? LPO_HIDDEN : *e + n + 1));
     }
     lpo_jw_end(w);
 }
@@ -195,13 +188,12 @@ int lpo_run_provenance_env(struct lpo_arena *a, const char *work_dir, const char
 
     (void)err;
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", "lpo.env/1");
-    lpo_jw_text(&w, "lpo_version", LPO_VERSION);
+    lpo_jw_put(&w, LPO_KV("schema", "lpo.env/1"), LPO_KV("lpo_version", LPO_VERSION));
     write_host(a, &w);
     lpo_gpu_write(a, &w, "gpus");
     lpo_jw_object(&w, "tools");
     for (; *tools; tools++)
-        lpo_jw_text(&w, lpo_path_base(*tools), lpo_run_provenance_version(a, *tools));
+        lpo_jw_put(&w, LPO_KV(lpo_path_base(*tools), lpo_run_provenance_version(a, *tools)));
     lpo_jw_end(&w);
     write_git(a, &w, work_dir);
     write_variables(a, &w);
@@ -239,9 +231,9 @@ static void write_ceilings(struct lpo_json_writer *w, const struct lpo_hardware 
     lpo_jw_object(w, "flops");
     for (int t = 1; t < LPO_DTYPES; t++)
         if (hw->flops[t] > 0)
-            lpo_jw_real(w, lpo_dtype_name((enum lpo_dtype)t), hw->flops[t]);
+            lpo_jw_put(w, LPO_KV(lpo_dtype_name((enum lpo_dtype)t), hw->flops[t]));
     lpo_jw_end(w);
-    lpo_jw_real(w, "bandwidth", hw->bandwidth);
+    lpo_jw_put(w, LPO_KV("bandwidth", hw->bandwidth));
 }
 
 void lpo_run_hardware_write(const struct lpo_hardware *hw, struct lpo_str *out)
@@ -249,13 +241,11 @@ void lpo_run_hardware_write(const struct lpo_hardware *hw, struct lpo_str *out)
     struct lpo_json_writer w = lpo_json_writer(out, 2);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", "lpo.hardware/1");
-    lpo_jw_text(&w, "name", hw->name);
-    lpo_jw_text(&w, "label", hw->label);
-    lpo_jw_text(&w, "source", hw->source);
+    lpo_jw_put(&w, LPO_KV("schema", "lpo.hardware/1"), LPO_KV("name", hw->name),
+               LPO_KV("label", hw->label), LPO_KV("source", hw->source));
     write_ceilings(&w, hw);
-    lpo_jw_whole(&w, "memory",
-                 hw->memory > 0 ? lpo_measure_computed(hw->memory) : lpo_measure_unknown());
+    lpo_jw_put(&w, LPO_KV("memory", lpo_jv_whole(hw->memory > 0 ? lpo_measure_computed(hw->memory)
+                                                                : lpo_measure_unknown())));
     if (hw->sheet) {
         lpo_jw_object(&w, "sheet");
         write_ceilings(&w, hw->sheet);

@@ -403,11 +403,11 @@ static void write_enum(struct lpo_json_writer *w, const char *values)
         size_t len = strcspn(p, "|");
 
         if (len == 4 && strncmp(p, "true", 4) == 0)
-            lpo_jw_bool(w, NULL, true);
+            lpo_jw_put(w, LPO_V(lpo_jv_flag(true)));
         else if (len == 5 && strncmp(p, "false", 5) == 0)
-            lpo_jw_bool(w, NULL, false);
+            lpo_jw_put(w, LPO_V(lpo_jv_flag(false)));
         else if (len == 0 || p[len - 1] != '*')
-            lpo_jw_textn(w, NULL, p, len);
+            lpo_jw_put(w, LPO_V(lpo_jv_textn(p, len)));
         p = p[len] ? p + len + 1 : NULL;
     }
     lpo_jw_end(w);
@@ -415,26 +415,19 @@ static void write_enum(struct lpo_json_writer *w, const char *values)
 
 static void write_alternative(struct lpo_json_writer *w, const char *type, const char *pattern)
 {
-    lpo_jw_object(w, NULL);
-    lpo_jw_text(w, "type", type);
-    if (pattern)
-        lpo_jw_text(w, "pattern", pattern);
-    lpo_jw_end(w);
+    lpo_jw_record(w, NULL, LPO_KV("type", type), LPO_KV_IF(pattern, "pattern", pattern));
 }
 
 static void write_words(struct lpo_json_writer *w, const struct lpo_schema_row *row)
 {
-    lpo_jw_text(w, "type", "array");
+    lpo_jw_put(w, LPO_KV("type", "array"));
     lpo_jw_object(w, "items");
     if (row->values) {
         write_enum(w, row->values);
     } else if (row->number) {
-        lpo_jw_array(w, "type");
-        lpo_jw_text(w, NULL, "string");
-        lpo_jw_text(w, NULL, "integer");
-        lpo_jw_end(w);
+        lpo_jw_list(w, "type", LPO_V("string"), LPO_V("integer"));
     } else {
-        lpo_jw_text(w, "type", "string");
+        lpo_jw_put(w, LPO_KV("type", "string"));
     }
     lpo_jw_end(w);
 }
@@ -449,15 +442,13 @@ static void write_type(struct lpo_json_writer *w, const struct lpo_schema_row *r
     else if (row->values)
         write_enum(w, row->values);
     else
-        lpo_jw_text(w, "type", json_types[row->type]);
+        lpo_jw_put(w, LPO_KV("type", json_types[row->type]));
     if (row->to > 0 && row->type == LPO_S_INT) {
-        lpo_jw_int(w, "minimum", (int64_t)row->from);
-        lpo_jw_int(w, "maximum", (int64_t)row->to);
+        lpo_jw_put(w, LPO_KV("minimum", (int64_t)row->from), LPO_KV("maximum", (int64_t)row->to));
     } else if (row->to > 0) {
-        lpo_jw_real(w, "minimum", row->from);
-        lpo_jw_real(w, "maximum", row->to);
+        lpo_jw_put(w, LPO_KV("minimum", row->from), LPO_KV("maximum", row->to));
     } else if ((row->type == LPO_S_INT || row->type == LPO_S_REAL) && row->min != INT64_MIN) {
-        lpo_jw_int(w, "minimum", row->min);
+        lpo_jw_put(w, LPO_KV("minimum", row->min));
     }
     lpo_jw_end(w);
     if (is_list(row) && row->type != LPO_S_TEXTS)
@@ -481,20 +472,21 @@ static void write_default(struct lpo_json_writer *w, const struct lpo_schema_row
     if (!text)
         return;
     if (strcmp(text, "null") == 0) {
-        lpo_jw_null(w, "default");
+        lpo_jw_put(w, LPO_KV("default", lpo_jv_null()));
     } else if (is_list(row)) {
         lpo_jw_array(w, "default");
         while (*text) {
             size_t len = strcspn(text, ",");
 
-            lpo_jw_textn(w, NULL, text, len);
+            lpo_jw_put(w, LPO_V(lpo_jv_textn(text, len)));
             text += len + (text[len] == ',');
         }
         lpo_jw_end(w);
     } else if (row->type == LPO_S_TEXT || row->type == LPO_S_DURATION) {
-        lpo_jw_text(w, "default", text);
+        lpo_jw_put(w, LPO_KV("default", text));
     } else {
-        lpo_jw_raw(w, "default", text); /* numbers and booleans are written alike in JSON */
+        /* numbers and booleans are written alike in JSON */
+        lpo_jw_put(w, LPO_KV("default", lpo_jv_raw(text)));
     }
 }
 
@@ -504,19 +496,16 @@ static void write_row(struct lpo_json_writer *w, const struct lpo_schema_row *ro
     const struct lpo_schema_row *rows = lpo_settings_schema_rows(&count);
     const char *name;
 
-    lpo_jw_text(w, "description", row->doc);
+    lpo_jw_put(w, LPO_KV("description", row->doc));
     if (!is_map(row)) {
         write_type(w, row);
         write_default(w, row);
         return;
     }
     if (row->nullable) {
-        lpo_jw_array(w, "type");
-        lpo_jw_text(w, NULL, "object");
-        lpo_jw_text(w, NULL, "null");
-        lpo_jw_end(w);
+        lpo_jw_list(w, "type", LPO_V("object"), LPO_V("null"));
     } else {
-        lpo_jw_text(w, "type", "object");
+        lpo_jw_put(w, LPO_KV("type", "object"));
     }
     lpo_jw_object(w, "properties");
     for (size_t i = 0; i < count; i++)
@@ -527,14 +516,14 @@ static void write_row(struct lpo_json_writer *w, const struct lpo_schema_row *ro
         }
     lpo_jw_end(w);
     if (row->type == LPO_S_MAP)
-        lpo_jw_bool(w, "additionalProperties", false);
+        lpo_jw_put(w, LPO_KV("additionalProperties", lpo_jv_flag(false)));
 }
 
 void lpo_settings_schema_write_json(struct lpo_json_writer *w)
 {
     lpo_jw_object(w, NULL);
-    lpo_jw_text(w, "$schema", "https://json-schema.org/draft/2020-12/schema");
-    lpo_jw_text(w, "title", "llm-perf-opt config");
+    lpo_jw_put(w, LPO_KV("$schema", "https://json-schema.org/draft/2020-12/schema"),
+               LPO_KV("title", "llm-perf-opt config"));
     write_row(w, lpo_settings_schema_find(""));
     lpo_jw_end(w);
 }

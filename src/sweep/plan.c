@@ -83,12 +83,12 @@ const char *lpo_sweep_plan_secret(const struct lpo_sweep_plan *plan)
 static void put_words(struct lpo_json_writer *w, const char *key, const char *const *words)
 {
     if (!words) {
-        lpo_jw_null(w, key);
+        lpo_jw_put(w, LPO_KV(key, lpo_jv_null()));
         return;
     }
     lpo_jw_array(w, key);
     for (; *words; words++)
-        lpo_jw_text(w, NULL, *words);
+        lpo_jw_put(w, LPO_V(*words));
     lpo_jw_end(w);
 }
 
@@ -98,28 +98,22 @@ int lpo_sweep_plan_save(const struct lpo_sweep_plan *p, struct lpo_err *err)
     struct lpo_json_writer w = lpo_json_writer(&out, 1);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", LPO_SWEEP_SCHEMA);
-    lpo_jw_text(&w, "cwd", p->cwd);
-    lpo_jw_text(&w, "config_dir", p->config_dir);
-    lpo_jw_text(&w, "config_name", p->config_name);
+    lpo_jw_put(&w, LPO_KV("schema", LPO_SWEEP_SCHEMA), LPO_KV("cwd", p->cwd),
+               LPO_KV("config_dir", p->config_dir), LPO_KV("config_name", p->config_name));
     put_words(&w, "overrides", (const char *const *)p->words);
     put_words(&w, "program", (const char *const *)p->program);
     lpo_jw_array(&w, "jobs");
     for (size_t i = 0; i < p->count; i++) {
         lpo_jw_object(&w, NULL);
-        lpo_jw_int(&w, "num", p->jobs[i].num);
-        lpo_jw_uint(&w, "shown", p->jobs[i].shown);
+        lpo_jw_put(&w, LPO_KV("num", p->jobs[i].num), LPO_KV("shown", p->jobs[i].shown));
         put_words(&w, "overrides", (const char *const *)p->jobs[i].words);
         lpo_jw_end(&w);
     }
     lpo_jw_end(&w);
     lpo_jw_array(&w, "arrays");
-    for (size_t i = 0; i < p->narrays; i++) {
-        lpo_jw_object(&w, NULL);
-        lpo_jw_text(&w, "id", p->arrays[i].id);
-        lpo_jw_int(&w, "offset", p->arrays[i].offset);
-        lpo_jw_end(&w);
-    }
+    for (size_t i = 0; i < p->narrays; i++)
+        lpo_jw_record(&w, NULL, LPO_KV("id", p->arrays[i].id),
+                      LPO_KV("offset", p->arrays[i].offset));
     lpo_jw_end(&w);
     lpo_jw_end(&w);
     return lpo_file_write_private(file_at(p, "plan.json"), lpo_str_text(&out), out.len, err);

@@ -74,18 +74,11 @@ int lpo_sweep_result_save(const struct lpo_sweep_plan *p, size_t job,
     LPO_STR out = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&out, 1);
 
-    lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", "lpo.sweep-job/1");
-    lpo_jw_text(&w, "state", states[r->state]);
-    lpo_jw_int(&w, "exit_code", r->exit_code);
-    lpo_jw_text(&w, "error", r->error);
-    lpo_jw_text(&w, "run_dir", r->run_dir);
-    lpo_jw_text(&w, "host", r->host);
-    lpo_jw_int(&w, "wall_ns", r->wall_ns);
-    lpo_jw_measure(&w, "total_ms", r->total_ms);
-    lpo_jw_measure(&w, "tokens_per_s", r->tokens_s);
-    lpo_jw_measure(&w, "gpu_ns", r->gpu_ns);
-    lpo_jw_end(&w);
+    lpo_jw_record(&w, NULL, LPO_KV("schema", "lpo.sweep-job/1"), LPO_KV("state", states[r->state]),
+                  LPO_KV("exit_code", r->exit_code), LPO_KV("error", r->error),
+                  LPO_KV("run_dir", r->run_dir), LPO_KV("host", r->host),
+                  LPO_KV("wall_ns", r->wall_ns), LPO_KV("total_ms", r->total_ms),
+                  LPO_KV("tokens_per_s", r->tokens_s), LPO_KV("gpu_ns", r->gpu_ns));
     return lpo_file_write(file_of(p->arena, p, job), lpo_str_text(&out), out.len, err);
 }
 
@@ -220,25 +213,22 @@ int lpo_sweep_summary_save(const struct lpo_sweep_plan *p, const struct lpo_swee
     struct lpo_json_writer w = lpo_json_writer(&out, 2);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", LPO_SWEEP_SUMMARY_SCHEMA);
+    lpo_jw_put(&w, LPO_KV("schema", LPO_SWEEP_SUMMARY_SCHEMA));
     lpo_jw_array(&w, "jobs");
     for (size_t i = 0; i < p->count; i++) {
         const struct lpo_sweep_result *r = &results[i];
 
         lpo_jw_object(&w, NULL);
-        lpo_jw_int(&w, "num", p->jobs[i].num);
+        lpo_jw_put(&w, LPO_KV("num", p->jobs[i].num));
         lpo_jw_array(&w, "overrides");
         for (size_t k = 0; k < p->jobs[i].shown; k++)
-            lpo_jw_text(&w, NULL, lpo_secrets_mask_override(a, p->jobs[i].words[k]));
+            lpo_jw_put(&w, LPO_V(lpo_secrets_mask_override(a, p->jobs[i].words[k])));
         lpo_jw_end(&w);
-        lpo_jw_text(&w, "state", state_of(r));
-        lpo_jw_text(&w, "error", r->error);
-        lpo_jw_text(&w, "run_dir", r->run_dir);
-        if (r->state == LPO_SWEEP_ENDED && !r->error)
-            lpo_jw_int(&w, "exit_code", r->exit_code);
-        else
-            lpo_jw_null(&w, "exit_code");
-        lpo_jw_text(&w, "host", r->host);
+        lpo_jw_put(&w, LPO_KV("state", state_of(r)), LPO_KV("error", r->error),
+                   LPO_KV("run_dir", r->run_dir),
+                   LPO_KV("exit_code",
+                          lpo_jv_int_if(r->state == LPO_SWEEP_ENDED && !r->error, r->exit_code)),
+                   LPO_KV("host", r->host));
         lpo_jw_end(&w);
     }
     lpo_jw_end(&w);

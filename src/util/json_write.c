@@ -156,61 +156,161 @@ void lpo_jw_end(struct lpo_json_writer *w)
         lpo_str_addc(w->out, '\n');
 }
 
-void lpo_jw_raw(struct lpo_json_writer *w, const char *key, const char *json)
+static void add_value(struct lpo_json_writer *w, const struct lpo_jv *v)
 {
-    begin(w, key);
-    lpo_str_add(w->out, json);
+    switch ((enum lpo_jv_kind)v->kind) {
+    case LPO_IS_FLAG:
+        lpo_str_add(w->out, v->integer ? "true" : "false");
+        return;
+    case LPO_IS_INT:
+        lpo_str_add_int(w->out, v->integer);
+        return;
+    case LPO_IS_UINT:
+        lpo_str_add_uint(w->out, v->count);
+        return;
+    case LPO_IS_REAL:
+        lpo_json_add_real(w->out, v->real);
+        return;
+    case LPO_IS_WHOLE:
+        lpo_json_add_whole(w->out, v->real);
+        return;
+    case LPO_IS_TEXT:
+        lpo_json_add_json(w->out, v->text, v->len, w->html);
+        return;
+    case LPO_IS_RAW:
+        lpo_str_add(w->out, v->text);
+        return;
+    default:
+        lpo_str_add(w->out, "null");
+    }
 }
 
-void lpo_jw_null(struct lpo_json_writer *w, const char *key)
+void lpo_jw_values(struct lpo_json_writer *w, const struct lpo_jv *values, size_t count)
 {
-    lpo_jw_raw(w, key, "null");
+    for (size_t i = 0; i < count; i++)
+        if (!values[i].absent) {
+            begin(w, values[i].key);
+            add_value(w, &values[i]);
+        }
 }
 
-void lpo_jw_bool(struct lpo_json_writer *w, const char *key, bool v)
+void lpo_jw_texts(struct lpo_json_writer *w, const char *key, const char *const *texts,
+                  size_t count)
 {
-    lpo_jw_raw(w, key, v ? "true" : "false");
+    lpo_jw_array(w, key);
+    for (size_t i = 0; i < count; i++)
+        lpo_jw_put(w, LPO_V(texts[i]));
+    lpo_jw_end(w);
 }
 
-void lpo_jw_int(struct lpo_json_writer *w, const char *key, int64_t v)
+static struct lpo_jv value_of(enum lpo_jv_kind kind)
 {
-    begin(w, key);
-    lpo_str_add_int(w->out, v);
+    return (struct lpo_jv){ .kind = (uint8_t)kind, .how = LPO_MEASURED };
 }
 
-void lpo_jw_uint(struct lpo_json_writer *w, const char *key, uint64_t v)
+struct lpo_jv lpo_jv_null(void)
 {
-    begin(w, key);
-    lpo_str_add_uint(w->out, v);
+    return (struct lpo_jv){ .kind = LPO_IS_NULL, .how = LPO_UNKNOWN };
 }
 
-void lpo_jw_real(struct lpo_json_writer *w, const char *key, double v)
+struct lpo_jv lpo_jv_flag(bool yes)
 {
-    begin(w, key);
-    lpo_json_add_real(w->out, v);
+    struct lpo_jv v = value_of(LPO_IS_FLAG);
+
+    v.integer = yes;
+    return v;
 }
 
-void lpo_jw_measure(struct lpo_json_writer *w, const char *key, struct lpo_measure v)
+struct lpo_jv lpo_jv_int(int64_t integer)
 {
-    lpo_jw_real(w, key, lpo_measure_known(v) ? v.value : NAN);
+    struct lpo_jv v = value_of(LPO_IS_INT);
+
+    v.integer = integer;
+    return v;
 }
 
-void lpo_jw_whole(struct lpo_json_writer *w, const char *key, struct lpo_measure v)
+struct lpo_jv lpo_jv_int_if(bool known, int64_t v)
 {
-    begin(w, key);
-    lpo_json_add_whole(w->out, lpo_measure_known(v) ? v.value : NAN);
+    return known ? lpo_jv_int(v) : lpo_jv_null();
 }
 
-void lpo_jw_textn(struct lpo_json_writer *w, const char *key, const char *v, size_t len)
+struct lpo_jv lpo_jv_uint(uint64_t count)
 {
-    begin(w, key);
-    lpo_json_add_json(w->out, v, len, w->html);
+    struct lpo_jv v = value_of(LPO_IS_UINT);
+
+    v.count = count;
+    return v;
 }
 
-void lpo_jw_text(struct lpo_json_writer *w, const char *key, const char *v)
+static struct lpo_jv of_double(struct lpo_measure m, enum lpo_jv_kind kind)
 {
-    if (v)
-        lpo_jw_textn(w, key, v, strlen(v));
-    else
-        lpo_jw_null(w, key);
+    struct lpo_jv v = value_of(kind);
+
+    if (!lpo_measure_known(m) || !isfinite(m.value))
+        return lpo_jv_null();
+    v.real = m.value;
+    v.how = (uint8_t)m.how;
+    return v;
+}
+
+struct lpo_jv lpo_jv_measure(struct lpo_measure m)
+{
+    return of_double(m, LPO_IS_REAL);
+}
+
+struct lpo_jv lpo_jv_real(double v)
+{
+    return lpo_jv_measure(lpo_measure_measured(v));
+}
+
+struct lpo_jv lpo_jv_whole(struct lpo_measure m)
+{
+    return of_double(m, LPO_IS_WHOLE);
+}
+
+struct lpo_jv lpo_jv_textn(const char *text, size_t len)
+{
+    struct lpo_jv v = value_of(LPO_IS_TEXT);
+
+    v.text = text;
+    v.len = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX;
+    return v;
+}
+
+struct lpo_jv lpo_jv_text(const char *text)
+{
+    return text ? lpo_jv_textn(text, strlen(text)) : lpo_jv_null();
+}
+
+struct lpo_jv lpo_jv_name(const char *text, size_t len)
+{
+    struct lpo_jv v = lpo_jv_textn(text, len);
+
+    v.borrowed = true;
+    return v;
+}
+
+struct lpo_jv lpo_jv_raw(const char *json)
+{
+    struct lpo_jv v = value_of(LPO_IS_RAW);
+
+    v.text = json;
+    return v;
+}
+
+struct lpo_jv lpo_jv_same(struct lpo_jv v)
+{
+    return v;
+}
+
+struct lpo_jv lpo_jv_member(const char *key, struct lpo_jv v)
+{
+    v.key = key;
+    return v;
+}
+
+struct lpo_jv lpo_jv_if(bool there, struct lpo_jv v)
+{
+    v.absent = !there;
+    return v;
 }

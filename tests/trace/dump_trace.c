@@ -18,11 +18,7 @@ struct sum {
 
 static void text_sum(struct lpo_json_writer *w, const char *name, struct sum s)
 {
-    lpo_jw_array(w, NULL);
-    lpo_jw_text(w, NULL, name);
-    lpo_jw_uint(w, NULL, s.count);
-    lpo_jw_int(w, NULL, s.ns);
-    lpo_jw_end(w);
+    lpo_jw_list(w, NULL, LPO_V(name), LPO_V(s.count), LPO_V(s.ns));
 }
 
 static void write_kernels(struct lpo_json_writer *w, const struct lpo_trace *t)
@@ -81,16 +77,9 @@ static void write_streams(struct lpo_json_writer *w, const struct lpo_trace *t)
             if (gpu_ops[i].end_ns > end)
                 end = gpu_ops[i].end_ns;
         }
-        lpo_jw_array(w, NULL);
-        lpo_jw_int(w, NULL, t->devices.at[first->device].rank);
-        lpo_jw_int(w, NULL, t->devices.at[first->device].id);
-        lpo_jw_uint(w, NULL, first->stream);
-        lpo_jw_uint(w, NULL, count);
-        lpo_jw_uint(w, NULL, bytes);
-        lpo_jw_int(w, NULL, busy);
-        lpo_jw_int(w, NULL, first->start_ns);
-        lpo_jw_int(w, NULL, end);
-        lpo_jw_end(w);
+        lpo_jw_list(w, NULL, LPO_V(t->devices.at[first->device].rank),
+                    LPO_V(t->devices.at[first->device].id), LPO_V(first->stream), LPO_V(count),
+                    LPO_V(bytes), LPO_V(busy), LPO_V(first->start_ns), LPO_V(end));
     }
     lpo_jw_end(w);
     free(gpu_ops);
@@ -115,15 +104,9 @@ static void write_ranges(struct lpo_json_writer *w, const struct lpo_trace *t)
             s.count++;
             s.ns += lpo_trace_gpu_op_ns(x);
         }
-        lpo_jw_array(w, NULL);
-        lpo_jw_text(w, NULL, lpo_trace_text(t, r->name));
-        lpo_jw_int(w, NULL, t->processes.at[th->process].pid);
-        lpo_jw_int(w, NULL, th->tid);
-        lpo_jw_int(w, NULL, r->start_ns);
-        lpo_jw_int(w, NULL, r->end_ns);
-        lpo_jw_uint(w, NULL, s.count);
-        lpo_jw_int(w, NULL, s.ns);
-        lpo_jw_end(w);
+        lpo_jw_list(w, NULL, LPO_V(lpo_trace_text(t, r->name)),
+                    LPO_V(t->processes.at[th->process].pid), LPO_V(th->tid), LPO_V(r->start_ns),
+                    LPO_V(r->end_ns), LPO_V(s.count), LPO_V(s.ns));
     }
     lpo_jw_end(w);
 }
@@ -135,16 +118,11 @@ static void write_ops(struct lpo_json_writer *w, const struct lpo_trace *t)
     for (size_t i = 0; i < t->ops.len; i++) {
         const struct lpo_op *o = &t->ops.at[i];
 
-        lpo_jw_array(w, NULL);
-        lpo_jw_text(w, NULL, lpo_trace_text(t, o->name));
-        lpo_jw_text(w, NULL,
-                    lpo_trace_op_dims(t, o) == LPO_NONE
-                        ? NULL
-                        : lpo_trace_text(t, lpo_trace_op_dims(t, o)));
-        lpo_jw_int(w, NULL, o->start_ns);
-        lpo_jw_int(w, NULL, o->end_ns);
-        lpo_jw_int(w, NULL, t->threads.at[o->thread].tid);
-        lpo_jw_end(w);
+        lpo_jw_list(w, NULL, LPO_V(lpo_trace_text(t, o->name)),
+                    LPO_V(lpo_trace_op_dims(t, o) == LPO_NONE
+                              ? NULL
+                              : lpo_trace_text(t, lpo_trace_op_dims(t, o))),
+                    LPO_V(o->start_ns), LPO_V(o->end_ns), LPO_V(t->threads.at[o->thread].tid));
     }
     lpo_jw_end(w);
 }
@@ -159,14 +137,9 @@ static void write_operators(struct lpo_json_writer *w, const struct lpo_trace *t
         const struct lpo_operator *r = &o->rows.at[i];
 
         lpo_jw_array(w, NULL);
-        lpo_jw_text(w, NULL, lpo_trace_text(t, r->name));
-        lpo_jw_text(w, NULL, lpo_trace_text(t, r->shapes));
-        lpo_jw_text(w, NULL, lpo_trace_text(t, r->types));
-        lpo_jw_uint(w, NULL, r->calls);
-        lpo_jw_int(w, NULL, r->cpu_total_ns);
-        lpo_jw_int(w, NULL, r->cpu_self_ns);
-        lpo_jw_int(w, NULL, r->gpu_total_ns);
-        lpo_jw_int(w, NULL, r->gpu_self_ns);
+        lpo_jw_put(w, LPO_V(lpo_trace_text(t, r->name)), LPO_V(lpo_trace_text(t, r->shapes)),
+                   LPO_V(lpo_trace_text(t, r->types)), LPO_V(r->calls), LPO_V(r->cpu_total_ns),
+                   LPO_V(r->cpu_self_ns), LPO_V(r->gpu_total_ns), LPO_V(r->gpu_self_ns));
         lpo_jw_array(w, NULL);
         for (uint32_t k = 0; k < r->nkernels; k++) {
             const struct lpo_operator_kernel *x = &o->kernels.at[r->kernels + k];
@@ -177,8 +150,8 @@ static void write_operators(struct lpo_json_writer *w, const struct lpo_trace *t
         lpo_jw_end(w);
     }
     lpo_jw_end(w);
-    lpo_jw_int(w, "gpu_outside_operators", o->outside.ns);
-    lpo_jw_int(w, "gpu_without_launch", o->no_launch.ns);
+    lpo_jw_put(w, LPO_KV("gpu_outside_operators", o->outside.ns),
+               LPO_KV("gpu_without_launch", o->no_launch.ns));
 }
 
 static void write_totals(struct lpo_json_writer *w, const struct lpo_trace *t)
@@ -189,13 +162,11 @@ static void write_totals(struct lpo_json_writer *w, const struct lpo_trace *t)
         unlaunched += t->gpu_ops.at[i].launch == LPO_NONE;
         graphed += (t->gpu_ops.at[i].flags & LPO_GPU_OP_GRAPH) != 0;
     }
-    lpo_jw_uint(w, "works", t->gpu_ops.len);
-    lpo_jw_uint(w, "without_launch", unlaunched);
-    lpo_jw_uint(w, "graph_works", graphed);
-    lpo_jw_uint(w, "launches", t->launches.len);
+    lpo_jw_put(w, LPO_KV("works", t->gpu_ops.len), LPO_KV("without_launch", unlaunched),
+               LPO_KV("graph_works", graphed), LPO_KV("launches", t->launches.len));
     lpo_jw_array(w, "notes");
     for (size_t i = 0; i < t->notes.len; i++)
-        lpo_jw_text(w, NULL, lpo_trace_text(t, t->notes.at[i].text));
+        lpo_jw_put(w, LPO_V(lpo_trace_text(t, t->notes.at[i].text)));
     lpo_jw_end(w);
 }
 

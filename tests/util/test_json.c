@@ -12,19 +12,19 @@ static void rewrite(struct lpo_json_writer *w, const struct lpo_json *v)
 {
     switch (v->kind) {
     case LPO_JSON_NULL:
-        lpo_jw_null(w, v->key);
+        lpo_jw_put(w, LPO_KV(v->key, lpo_jv_null()));
         break;
     case LPO_JSON_BOOL:
-        lpo_jw_bool(w, v->key, v->boolean);
+        lpo_jw_put(w, LPO_KV(v->key, v->boolean));
         break;
     case LPO_JSON_INT:
-        lpo_jw_int(w, v->key, v->integer);
+        lpo_jw_put(w, LPO_KV(v->key, v->integer));
         break;
     case LPO_JSON_REAL:
-        lpo_jw_real(w, v->key, v->real);
+        lpo_jw_put(w, LPO_KV(v->key, v->real));
         break;
     case LPO_JSON_STRING:
-        lpo_jw_textn(w, v->key, v->text, v->len);
+        lpo_jw_put(w, LPO_KV(v->key, lpo_jv_textn(v->text, v->len)));
         break;
     default:
         if (v->kind == LPO_JSON_ARRAY)
@@ -99,7 +99,7 @@ static void check_whole(void **state)
     struct lpo_json_writer w = lpo_json_writer(&out, 0);
 
     lpo_jw_array(&w, NULL);
-    lpo_jw_whole(&w, NULL, c->value);
+    lpo_jw_put(&w, LPO_V(lpo_jv_whole(c->value)));
     lpo_jw_end(&w);
     lpo_str_addf(&want, "[%s]\n", c->out);
     assert_string_equal(lpo_str_text(&out), lpo_str_text(&want));

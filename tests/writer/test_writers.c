@@ -169,16 +169,16 @@ static void json_prints_records(void **state)
 
     (void)state;
     lpo_doc_paragraph(doc, "for people, not in this JSON");
-    lpo_doc_put(r, LPO_KV("none", lpo_doc_null()), LPO_KV("yes", lpo_doc_flag(true)),
+    lpo_doc_put(r, LPO_KV("none", lpo_jv_null()), LPO_KV("yes", lpo_jv_flag(true)),
                 LPO_KV("down", -3), LPO_KV("most", UINT64_MAX), LPO_KV("half", 0.5),
-                LPO_KV("rounded", lpo_doc_whole(lpo_measure_computed(2.6))),
+                LPO_KV("rounded", lpo_jv_whole(lpo_measure_computed(2.6))),
                 LPO_KV("endless", INFINITY), LPO_KV("text", "a\"b"));
     inner = lpo_doc_put_list(r, "list");
     lpo_doc_put(inner, LPO_V(1));
     lpo_doc_put_record(inner, NULL);
     inner = lpo_doc_put_record(r, "inner");
-    lpo_doc_put(inner, LPO_KV("ns", lpo_doc_int_if(true, 7)),
-                LPO_KV("unknown", lpo_doc_int_if(false, 7)));
+    lpo_doc_put(inner, LPO_KV("ns", lpo_jv_int_if(true, 7)),
+                LPO_KV("unknown", lpo_jv_int_if(false, 7)));
     lpo_writer_find("json")->write(doc, &out);
     assert_string_equal(lpo_str_text(&out), want);
     for (size_t i = 0; lpo_writer_at(i); i++) /* records are for machines */

@@ -229,17 +229,13 @@ static int write_result(struct client *c, double seconds, struct lpo_err *err)
     if (!c->o.result)
         return 0;
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", "lpo.client/1");
-    lpo_jw_text(&w, "client", "toy_client");
-    lpo_jw_int(&w, "completed", c->completed);
-    lpo_jw_int(&w, "failed", c->failed);
-    lpo_jw_real(&w, "concurrency", c->o.concurrency);
-    lpo_jw_real(&w, "rate", c->o.rate > 0 ? c->o.rate : NAN);
-    lpo_jw_real(&w, "duration_s", seconds);
-    lpo_jw_real(&w, "input_tokens", c->input_tokens);
-    lpo_jw_real(&w, "output_tokens", c->output_tokens);
-    lpo_jw_real(&w, "requests_per_s", c->completed / seconds);
-    lpo_jw_real(&w, "output_tokens_per_s", c->output_tokens / seconds);
+    lpo_jw_put(&w, LPO_KV("schema", "lpo.client/1"), LPO_KV("client", "toy_client"),
+               LPO_KV("completed", c->completed), LPO_KV("failed", c->failed),
+               LPO_KV("concurrency", c->o.concurrency),
+               LPO_KV("rate", c->o.rate > 0 ? c->o.rate : NAN), LPO_KV("duration_s", seconds),
+               LPO_KV("input_tokens", c->input_tokens), LPO_KV("output_tokens", c->output_tokens),
+               LPO_KV("requests_per_s", c->completed / seconds),
+               LPO_KV("output_tokens_per_s", c->output_tokens / seconds));
     toy_stats_write(&w, "ttft_ms", c->ttft.at, c->ttft.len);
     toy_stats_write(&w, "itl_ms", c->itl.at, c->itl.len);
     toy_stats_write(&w, "tpot_ms", c->tpot.at, c->tpot.len);

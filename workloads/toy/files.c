@@ -10,27 +10,17 @@
 void toy_config_add(const struct toy_config *c, struct lpo_json_writer *w, const char *key)
 {
     lpo_jw_object(w, key);
-    lpo_jw_array(w, "architectures");
-    lpo_jw_text(w, NULL, "LlamaForCausalLM");
-    lpo_jw_end(w);
-    lpo_jw_text(w, "model_type", "llama");
-    lpo_jw_int(w, "vocab_size", c->vocab);
-    lpo_jw_int(w, "hidden_size", c->hidden);
-    lpo_jw_int(w, "intermediate_size", c->ffn);
-    lpo_jw_int(w, "num_hidden_layers", c->layers);
-    lpo_jw_int(w, "num_attention_heads", c->heads);
-    lpo_jw_int(w, "num_key_value_heads", c->kv_heads);
-    lpo_jw_int(w, "head_dim", toy_head_dim(c));
-    lpo_jw_int(w, "max_position_embeddings", c->context);
-    lpo_jw_text(w, "hidden_act", "silu");
-    lpo_jw_real(w, "rms_norm_eps", TOY_NORM_EPS);
-    lpo_jw_real(w, "rope_theta", TOY_ROPE_THETA);
-    lpo_jw_bool(w, "attention_bias", false);
-    lpo_jw_bool(w, "mlp_bias", false);
-    lpo_jw_bool(w, "tie_word_embeddings", false);
-    lpo_jw_null(w, "bos_token_id");
-    lpo_jw_null(w, "eos_token_id");
-    lpo_jw_text(w, "torch_dtype", "float32");
+    lpo_jw_list(w, "architectures", LPO_V("LlamaForCausalLM"));
+    lpo_jw_put(w, LPO_KV("model_type", "llama"), LPO_KV("vocab_size", c->vocab),
+               LPO_KV("hidden_size", c->hidden), LPO_KV("intermediate_size", c->ffn),
+               LPO_KV("num_hidden_layers", c->layers), LPO_KV("num_attention_heads", c->heads),
+               LPO_KV("num_key_value_heads", c->kv_heads), LPO_KV("head_dim", toy_head_dim(c)),
+               LPO_KV("max_position_embeddings", c->context), LPO_KV("hidden_act", "silu"),
+               LPO_KV("rms_norm_eps", TOY_NORM_EPS), LPO_KV("rope_theta", TOY_ROPE_THETA),
+               LPO_KV("attention_bias", lpo_jv_flag(false)), LPO_KV("mlp_bias", lpo_jv_flag(false)),
+               LPO_KV("tie_word_embeddings", lpo_jv_flag(false)),
+               LPO_KV("bos_token_id", lpo_jv_null()), LPO_KV("eos_token_id", lpo_jv_null()),
+               LPO_KV("torch_dtype", "float32"));
     lpo_jw_end(w);
 }
 
@@ -52,15 +42,14 @@ static void write_prediction(const struct toy_options *o, const struct toy_resul
 
     lpo_str_addf(&name, "synthetic-%d", sample);
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "sample", name.at);
-    lpo_jw_int(&w, "sequence", b);
+    lpo_jw_put(&w, LPO_KV("sample", name.at), LPO_KV("sequence", b));
     lpo_jw_array(&w, "prompt_tokens");
     for (int t = 0; t < o->prompt_tokens; t++)
-        lpo_jw_int(&w, NULL, toy_prompt_token(o, sequence, t));
+        lpo_jw_put(&w, LPO_V(toy_prompt_token(o, sequence, t)));
     lpo_jw_end(&w);
     lpo_jw_array(&w, "tokens");
     for (int t = 0; t < o->max_new_tokens; t++)
-        lpo_jw_int(&w, NULL, tokens[t]);
+        lpo_jw_put(&w, LPO_V(tokens[t]));
     lpo_jw_end(&w);
     lpo_jw_end(&w);
 }
@@ -84,16 +73,14 @@ static void write_header(const struct toy_config *c, struct lpo_str *out)
         size_t size = (t.rows ? t.rows : 1) * t.cols;
 
         lpo_jw_object(&w, t.name);
-        lpo_jw_text(&w, "dtype", "F32");
+        lpo_jw_put(&w, LPO_KV("dtype", "F32"));
         lpo_jw_array(&w, "shape");
         if (t.rows)
-            lpo_jw_uint(&w, NULL, t.rows);
-        lpo_jw_uint(&w, NULL, t.cols);
+            lpo_jw_put(&w, LPO_V(t.rows));
+        lpo_jw_put(&w, LPO_V(t.cols));
         lpo_jw_end(&w);
-        lpo_jw_array(&w, "data_offsets");
-        lpo_jw_uint(&w, NULL, t.offset * sizeof(float));
-        lpo_jw_uint(&w, NULL, (t.offset + size) * sizeof(float));
-        lpo_jw_end(&w);
+        lpo_jw_list(&w, "data_offsets", LPO_V(t.offset * sizeof(float)),
+                    LPO_V((t.offset + size) * sizeof(float)));
         lpo_jw_end(&w);
     }
     lpo_jw_end(&w);

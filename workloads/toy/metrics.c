@@ -56,19 +56,13 @@ void toy_stats_write(struct lpo_json_writer *w, const char *key, double *values,
     struct toy_stats s = toy_stats_of(values, count);
 
     if (count == 0) {
-        lpo_jw_null(w, key);
+        lpo_jw_put(w, LPO_KV(key, lpo_jv_null()));
         return;
     }
-    lpo_jw_object(w, key);
-    lpo_jw_uint(w, "count", s.count);
-    lpo_jw_real(w, "mean", s.mean);
-    lpo_jw_real(w, "std", count > 1 ? s.std : NAN);
-    lpo_jw_real(w, "min", s.least);
-    lpo_jw_real(w, "max", s.most);
-    lpo_jw_real(w, "p50", s.p50);
-    lpo_jw_real(w, "p90", s.p90);
-    lpo_jw_real(w, "p99", s.p99);
-    lpo_jw_end(w);
+    lpo_jw_record(w, key, LPO_KV("count", s.count), LPO_KV("mean", s.mean),
+                  LPO_KV("std", count > 1 ? s.std : NAN), LPO_KV("min", s.least),
+                  LPO_KV("max", s.most), LPO_KV("p50", s.p50), LPO_KV("p90", s.p90),
+                  LPO_KV("p99", s.p99));
 }
 
 static void write_sample(struct lpo_json_writer *w, const struct toy_options *o,
@@ -79,21 +73,17 @@ static void write_sample(struct lpo_json_writer *w, const struct toy_options *o,
 
     lpo_str_addf(&name, "synthetic-%d", t->sample);
     lpo_jw_object(w, NULL);
-    lpo_jw_text(w, "sample", name.at);
-    lpo_jw_int(w, "repeat", t->repeat);
-    lpo_jw_int(w, "batch", o->batch);
-    lpo_jw_int(w, "prompt_tokens", (int64_t)o->batch * o->prompt_tokens);
-    lpo_jw_int(w, "tokens", (int64_t)o->batch * o->max_new_tokens);
-    lpo_jw_real(w, "prefill_ms", t->prefill_ms);
-    lpo_jw_real(w, "ttft_ms", t->ttft_ms);
-    lpo_jw_real(w, "decode_ms", t->steps ? t->decode_ms : NAN);
-    lpo_jw_real(w, "total_ms", t->total_ms);
-    lpo_jw_real(w, "tokens_per_s", rate > 0 ? rate : NAN);
+    lpo_jw_put(w, LPO_KV("sample", name.at), LPO_KV("repeat", t->repeat), LPO_KV("batch", o->batch),
+               LPO_KV("prompt_tokens", (int64_t)o->batch * o->prompt_tokens),
+               LPO_KV("tokens", (int64_t)o->batch * o->max_new_tokens),
+               LPO_KV("prefill_ms", t->prefill_ms), LPO_KV("ttft_ms", t->ttft_ms),
+               LPO_KV("decode_ms", t->steps ? t->decode_ms : NAN), LPO_KV("total_ms", t->total_ms),
+               LPO_KV("tokens_per_s", rate > 0 ? rate : NAN));
     lpo_jw_array(w, "inter_token_ms");
     for (int i = 0; i < t->steps; i++)
-        lpo_jw_real(w, NULL, t->step_ms[i]);
+        lpo_jw_put(w, LPO_V(t->step_ms[i]));
     lpo_jw_end(w);
-    lpo_jw_uint(w, "peak_host_bytes", t->peak_bytes);
+    lpo_jw_put(w, LPO_KV("peak_host_bytes", t->peak_bytes));
     lpo_jw_end(w);
 }
 
@@ -162,12 +152,10 @@ static void write_model_facts(struct lpo_json_writer *w, const struct toy_option
                               const char *engine)
 {
     lpo_jw_object(w, "model");
-    lpo_jw_text(w, "name", "toy_llm");
-    lpo_jw_text(w, "architecture", "LlamaForCausalLM");
-    lpo_jw_uint(w, "parameters", toy_param_count(&o->model));
-    lpo_jw_uint(w, "weight_bytes", toy_param_count(&o->model) * sizeof(float));
-    lpo_jw_text(w, "dtype", "float32");
-    lpo_jw_text(w, "device", engine);
+    lpo_jw_put(w, LPO_KV("name", "toy_llm"), LPO_KV("architecture", "LlamaForCausalLM"),
+               LPO_KV("parameters", toy_param_count(&o->model)),
+               LPO_KV("weight_bytes", toy_param_count(&o->model) * sizeof(float)),
+               LPO_KV("dtype", "float32"), LPO_KV("device", engine));
     toy_config_add(&o->model, w, "config");
     lpo_jw_end(w);
 }
@@ -178,15 +166,14 @@ void toy_metrics_write(const struct toy_options *o, const struct toy_results *r,
     struct lpo_json_writer w = lpo_json_writer(out, 2);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", "lpo.workload_metrics/1");
-    lpo_jw_text(&w, "workload", "toy_llm");
+    lpo_jw_put(&w, LPO_KV("schema", "lpo.workload_metrics/1"), LPO_KV("workload", "toy_llm"));
     write_model_facts(&w, o, engine);
     lpo_jw_object(&w, "settings");
     toy_options_write(o, &w);
     lpo_jw_end(&w);
-    lpo_jw_real(&w, "load_ms", r->load_ms);
-    lpo_jw_uint(&w, "peak_host_bytes", r->runs[r->count - 1].peak_bytes);
-    lpo_jw_real(&w, "peak_device_bytes", r->device_bytes ? (double)r->device_bytes : NAN);
+    lpo_jw_put(&w, LPO_KV("load_ms", r->load_ms),
+               LPO_KV("peak_host_bytes", r->runs[r->count - 1].peak_bytes),
+               LPO_KV("peak_device_bytes", r->device_bytes ? (double)r->device_bytes : NAN));
     write_aggregate(&w, o, r);
     lpo_jw_array(&w, "samples");
     for (int i = 0; i < r->count; i++)

@@ -298,12 +298,12 @@ void toy_options_write(const struct toy_options *o, struct lpo_json_writer *w)
         const char *p = (const char *)o + row->at;
 
         if (row->kind == NUMBER)
-            lpo_jw_int(w, row->flag, *(const int *)p);
+            lpo_jw_put(w, LPO_KV(row->flag, *(const int *)p));
         if (row->kind == SEED)
-            lpo_jw_uint(w, row->flag, *(const uint64_t *)p);
+            lpo_jw_put(w, LPO_KV(row->flag, *(const uint64_t *)p));
         if (row->kind == REAL)
-            lpo_jw_real(w, row->flag, *(const double *)p);
+            lpo_jw_put(w, LPO_KV(row->flag, *(const double *)p));
         if (row->kind == SWITCH && row->key)
-            lpo_jw_bool(w, row->flag, *(const bool *)p);
+            lpo_jw_put(w, LPO_KV(row->flag, lpo_jv_flag(*(const bool *)p)));
     }
 }

@@ -26,30 +26,23 @@ static void write_sample(struct lpo_json_writer *w, const char *key,
     size_t n = s->kept.len < LPO_DIFF_STORED ? s->kept.len : LPO_DIFF_STORED;
 
     lpo_jw_array(w, key);
-    lpo_jw_uint(w, NULL, s->count);
+    lpo_jw_put(w, LPO_V(s->count));
     for (size_t i = 0; i < n; i++) /* the middle of each of n equal parts */
-        lpo_jw_int(w, NULL, s->kept.at[(2 * i + 1) * s->kept.len / (2 * n)]);
+        lpo_jw_put(w, LPO_V(s->kept.at[(2 * i + 1) * s->kept.len / (2 * n)]));
     lpo_jw_end(w);
 }
 
 static void write_item(struct lpo_json_writer *w, const struct lpo_diff_item *x)
 {
     lpo_jw_object(w, NULL);
-    lpo_jw_text(w, "key", x->key);
-    lpo_jw_text(w, "name", x->name);
-    lpo_jw_text(w, "detail", x->detail);
-    lpo_jw_text(w, "linker", x->linker);
-    lpo_jw_int(w, "class", (int)x->class);
-    lpo_jw_uint(w, "count", x->count);
-    lpo_jw_uint(w, "launches", x->launches);
-    lpo_jw_int(w, "ns", x->ns);
-    lpo_jw_int(w, "self_ns", x->self_ns);
-    lpo_jw_int(w, "host_ns", x->host_ns);
-    lpo_jw_bool(w, "known", x->known);
-    lpo_jw_bool(w, "estimated", x->estimated);
-    lpo_jw_bool(w, "host", x->host);
-    lpo_jw_int(w, "parent", x->parent == UINT32_MAX ? -1 : (int64_t)x->parent);
-    lpo_jw_uint(w, "depth", x->depth);
+    lpo_jw_put(w, LPO_KV("key", x->key), LPO_KV("name", x->name), LPO_KV("detail", x->detail),
+               LPO_KV("linker", x->linker), LPO_KV("class", (int)x->class),
+               LPO_KV("count", x->count), LPO_KV("launches", x->launches), LPO_KV("ns", x->ns),
+               LPO_KV("self_ns", x->self_ns), LPO_KV("host_ns", x->host_ns),
+               LPO_KV("known", x->known), LPO_KV("estimated", x->estimated),
+               LPO_KV("host", x->host),
+               LPO_KV("parent", x->parent == UINT32_MAX ? -1 : (int64_t)x->parent),
+               LPO_KV("depth", x->depth));
     lpo_jw_array(w, "strata");
     for (size_t i = 0; i < x->strata.len; i++) {
         const struct lpo_diff_stratum *s = &x->strata.at[i];
@@ -57,10 +50,9 @@ static void write_item(struct lpo_json_writer *w, const struct lpo_diff_item *x)
         lpo_jw_object(w, NULL);
         lpo_jw_array(w, "shape");
         for (int k = 0; k < 6; k++)
-            lpo_jw_uint(w, NULL, k < 3 ? s->grid[k] : s->block[k - 3]);
+            lpo_jw_put(w, LPO_V(k < 3 ? s->grid[k] : s->block[k - 3]));
         lpo_jw_end(w);
-        lpo_jw_uint(w, "count", s->count);
-        lpo_jw_int(w, "ns", s->ns);
+        lpo_jw_put(w, LPO_KV("count", s->count), LPO_KV("ns", s->ns));
         write_sample(w, "calls", &s->calls);
         lpo_jw_end(w);
     }
@@ -75,13 +67,12 @@ static void write_devices(struct lpo_json_writer *w, const struct lpo_diff_diges
         const struct lpo_diff_device *v = &d->devices.at[i];
 
         lpo_jw_object(w, NULL);
-        lpo_jw_text(w, "scope", v->scope);
-        lpo_jw_real(w, "idle_squares", v->idle_squares);
-        lpo_jw_bool(w, "parts_unknown", v->parts_unknown);
+        lpo_jw_put(w, LPO_KV("scope", v->scope), LPO_KV("idle_squares", v->idle_squares),
+                   LPO_KV("parts_unknown", v->parts_unknown));
         lpo_jw_object(w, "parts");
         for (size_t k = 0; k < LPO_DIFF_PARTS; k++)
             if (v->parts[k])
-                lpo_jw_int(w, lpo_diff_part_name(k), v->parts[k]);
+                lpo_jw_put(w, LPO_KV(lpo_diff_part_name(k), v->parts[k]));
         lpo_jw_end(w);
         lpo_jw_end(w);
     }
@@ -92,14 +83,10 @@ static void write_load(struct lpo_json_writer *w, const struct lpo_diff_load *l)
 {
     if (!l->samples)
         return;
-    lpo_jw_object(w, "load");
-    lpo_jw_uint(w, "samples", l->samples);
-    lpo_jw_real(w, "sm_mhz", l->sm_mhz); /* null where it is not known */
-    lpo_jw_real(w, "watts", l->watts);
-    lpo_jw_real(w, "celsius", l->celsius);
-    lpo_jw_real(w, "slowed", l->slowed);
-    lpo_jw_uint(w, "reasons", l->reasons);
-    lpo_jw_end(w);
+    /* null where it is not known */
+    lpo_jw_record(w, "load", LPO_KV("samples", l->samples), LPO_KV("sm_mhz", l->sm_mhz),
+                  LPO_KV("watts", l->watts), LPO_KV("celsius", l->celsius),
+                  LPO_KV("slowed", l->slowed), LPO_KV("reasons", l->reasons));
 }
 
 /* A row of whole numbers; LPO_NONE is -1. */
@@ -107,27 +94,26 @@ static void write_numbers(struct lpo_json_writer *w, const int64_t *n, size_t co
 {
     lpo_jw_array(w, NULL);
     for (size_t i = 0; i < count; i++)
-        lpo_jw_int(w, NULL, n[i] == UINT32_MAX ? -1 : n[i]);
+        lpo_jw_put(w, LPO_V(n[i] == UINT32_MAX ? -1 : n[i]));
     lpo_jw_end(w);
 }
 
 static void write_series(struct lpo_json_writer *w, const struct lpo_diff_series *s)
 {
     lpo_jw_object(w, NULL);
-    lpo_jw_int(w, "kind", (int)s->kind);
-    lpo_jw_int(w, "row", s->row == UINT32_MAX ? -1 : (int64_t)s->row);
-    lpo_jw_uint(w, "count", s->count);
-    lpo_jw_int(w, "total_ns", s->total_ns);
+    lpo_jw_put(w, LPO_KV("kind", (int)s->kind),
+               LPO_KV("row", s->row == UINT32_MAX ? -1 : (int64_t)s->row),
+               LPO_KV("count", s->count), LPO_KV("total_ns", s->total_ns));
     lpo_jw_array(w, "ns");
     for (size_t i = 0; i < s->ns.len; i++)
-        lpo_jw_int(w, NULL, (int64_t)s->ns.at[i]);
+        lpo_jw_put(w, LPO_V((int64_t)s->ns.at[i]));
     lpo_jw_end(w);
     lpo_jw_end(w);
 }
 
 static void write_window(struct lpo_json_writer *w, const struct lpo_diff_digest *d)
 {
-    lpo_jw_int(w, "window_ns", d->window_ns);
+    lpo_jw_put(w, LPO_KV("window_ns", d->window_ns));
     lpo_jw_array(w, "series");
     for (size_t i = 0; i < d->series.len; i++)
         write_series(w, &d->series.at[i]);
@@ -142,13 +128,10 @@ static void write_window(struct lpo_json_writer *w, const struct lpo_diff_digest
             6);
     }
     lpo_jw_end(w);
-    lpo_jw_array(w, "copies");
-    for (size_t i = 0; i < d->copies.len; i++)
-        lpo_jw_text(w, NULL, d->copies.at[i]);
-    lpo_jw_end(w);
+    lpo_jw_texts(w, "copies", d->copies.at, d->copies.len);
     lpo_jw_array(w, "names");
     for (size_t i = 0; i < d->names.len; i++)
-        lpo_jw_text(w, NULL, d->names.at[i].name);
+        lpo_jw_put(w, LPO_V(d->names.at[i].name));
     lpo_jw_end(w);
     lpo_jw_array(w, "idle");
     for (size_t i = 0; i < d->idle.len; i++) {
@@ -158,13 +141,9 @@ static void write_window(struct lpo_json_writer *w, const struct lpo_diff_digest
     }
     lpo_jw_end(w);
     lpo_jw_array(w, "members");
-    for (size_t i = 0; i < d->members.len; i++) {
-        lpo_jw_array(w, NULL);
-        lpo_jw_text(w, NULL, d->members.at[i].family);
-        lpo_jw_text(w, NULL, d->members.at[i].name);
-        lpo_jw_int(w, NULL, d->members.at[i].ns);
-        lpo_jw_end(w);
-    }
+    for (size_t i = 0; i < d->members.len; i++)
+        lpo_jw_list(w, NULL, LPO_V(d->members.at[i].family), LPO_V(d->members.at[i].name),
+                    LPO_V(d->members.at[i].ns));
     lpo_jw_end(w);
 }
 
@@ -172,39 +151,33 @@ static void write_rest(struct lpo_json_writer *w, const struct lpo_diff_digest *
 {
     write_window(w, d);
     lpo_jw_array(w, "measures");
-    for (size_t i = 0; i < d->measures.len; i++) {
-        lpo_jw_array(w, NULL);
-        lpo_jw_int(w, NULL,
-                   d->measures.at[i].region == UINT32_MAX ? -1 /* the whole run */
-                                                          : (int64_t)d->measures.at[i].region);
-        lpo_jw_text(w, NULL, d->measures.at[i].name);
-        lpo_jw_text(w, NULL, d->measures.at[i].unit);
-        lpo_jw_real(w, NULL, d->measures.at[i].value);
-        lpo_jw_end(w);
-    }
+    for (size_t i = 0; i < d->measures.len; i++)
+        lpo_jw_list(w, NULL,
+                    LPO_V(d->measures.at[i].region == UINT32_MAX
+                              ? -1 /* the whole run */
+                              : (int64_t)d->measures.at[i].region),
+                    LPO_V(d->measures.at[i].name), LPO_V(d->measures.at[i].unit),
+                    LPO_V(d->measures.at[i].value));
     lpo_jw_end(w);
     lpo_jw_object(w, "facts");
     for (size_t i = 0; i < d->facts.len; i++)
-        lpo_jw_text(w, d->facts.at[i].key, d->facts.at[i].value);
+        lpo_jw_put(w, LPO_KV(d->facts.at[i].key, d->facts.at[i].value));
     lpo_jw_end(w);
     write_load(w, &d->load);
     lpo_jw_object(w, "figures");
     for (size_t i = 0; i < d->figures.len; i++) {
         lpo_jw_array(w, d->figures.at[i].key);
         for (size_t k = 0; k < d->figures.at[i].values.len; k++)
-            lpo_jw_real(w, NULL, d->figures.at[i].values.at[k]);
+            lpo_jw_put(w, LPO_V(d->figures.at[i].values.at[k]));
         lpo_jw_end(w);
     }
     lpo_jw_end(w);
     lpo_jw_array(w, "findings");
-    for (size_t i = 0; i < d->findings.len; i++) {
-        lpo_jw_object(w, NULL);
-        lpo_jw_text(w, "id", lpo_ladder_id(d->findings.at[i].kind));
-        lpo_jw_text(w, "where", d->findings.at[i].where);
-        lpo_jw_text(w, "call", d->findings.at[i].call);
-        lpo_jw_int(w, "saving_ns", d->findings.at[i].saving_ns);
-        lpo_jw_end(w);
-    }
+    for (size_t i = 0; i < d->findings.len; i++)
+        lpo_jw_record(w, NULL, LPO_KV("id", lpo_ladder_id(d->findings.at[i].kind)),
+                      LPO_KV("where", d->findings.at[i].where),
+                      LPO_KV("call", d->findings.at[i].call),
+                      LPO_KV("saving_ns", d->findings.at[i].saving_ns));
     lpo_jw_end(w);
 }
 
@@ -213,16 +186,11 @@ void lpo_diff_digest_write(const struct lpo_diff_digest *d, struct lpo_str *out)
     struct lpo_json_writer w = lpo_json_writer(out, 0);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", LPO_DIFF_DIGEST_SCHEMA);
-    lpo_jw_text(&w, "label", d->label);
-    lpo_jw_uint(&w, "lost", d->lost);
-    lpo_jw_bool(&w, "replay", d->replay);
-    lpo_jw_bool(&w, "sums", d->sums);
-    lpo_jw_int(&w, "step", d->step == UINT32_MAX ? -1 : (int64_t)d->step);
-    lpo_jw_uint(&w, "steps", d->steps);
-    lpo_jw_real(&w, "flops", d->flops);
-    lpo_jw_real(&w, "noise", d->noise);
-    lpo_jw_real(&w, "noise_limit", d->noise_limit);
+    lpo_jw_put(&w, LPO_KV("schema", LPO_DIFF_DIGEST_SCHEMA), LPO_KV("label", d->label),
+               LPO_KV("lost", d->lost), LPO_KV("replay", d->replay), LPO_KV("sums", d->sums),
+               LPO_KV("step", d->step == UINT32_MAX ? -1 : (int64_t)d->step),
+               LPO_KV("steps", d->steps), LPO_KV("flops", d->flops), LPO_KV("noise", d->noise),
+               LPO_KV("noise_limit", d->noise_limit));
     write_devices(&w, d);
     for (int t = 0; t < LPO_DIFF_TABLES; t++) {
         lpo_jw_array(&w, tables[t]);

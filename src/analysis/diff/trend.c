@@ -427,7 +427,7 @@ double lpo_diff_figure_of(const struct lpo_diff_digest *d, const char *what)
 static void write_figure(void *ctx, const char *key, double value)
 {
     if (isfinite(value))
-        lpo_jw_real(ctx, key, value);
+        lpo_jw_put(ctx, LPO_KV(key, value));
 }
 
 void lpo_diff_figures_write(const struct lpo_diff_digest *d, struct lpo_str *out)

@@ -61,17 +61,17 @@ static void put_value(struct printer *pr, const char *key, const struct lpo_json
 {
     switch (v->kind) {
     case LPO_JSON_NULL:
-        lpo_jw_null(pr->w, key);
+        lpo_jw_put(pr->w, LPO_KV(key, lpo_jv_null()));
         break;
     case LPO_JSON_BOOL:
-        lpo_jw_bool(pr->w, key, v->boolean);
+        lpo_jw_put(pr->w, LPO_KV(key, v->boolean));
         break;
     case LPO_JSON_INT:
     case LPO_JSON_REAL:
-        lpo_jw_raw(pr->w, key, v->text);
+        lpo_jw_put(pr->w, LPO_KV(key, lpo_jv_raw(v->text)));
         break;
     case LPO_JSON_STRING:
-        lpo_jw_textn(pr->w, key, v->text, cut_text(v, pr->m.text));
+        lpo_jw_put(pr->w, LPO_KV(key, lpo_jv_textn(v->text, cut_text(v, pr->m.text))));
         break;
     case LPO_JSON_ARRAY:
         put_array(pr, key, v, depth);
@@ -102,11 +102,13 @@ static void put_explanation(struct lpo_json_writer *w, const struct lpo_json *ro
 
     for (size_t i = 0; i < sizeof bases / sizeof *bases; i++)
         if (strcmp(bases[i].basis, basis) == 0)
-            lpo_jw_text(w, "how_it_was_computed", bases[i].how);
-    lpo_jw_text(w, "what_would_falsify_it",
-                "Make this one change, record again and compare: lpo diff BEFORE AFTER --json. The "
-                "claim is wrong where wall.a_ns - wall.b_ns is clearly below saving_ns.");
-    lpo_jw_text(w, "more", "resource lpo://docs/findings.md");
+            lpo_jw_put(w, LPO_KV("how_it_was_computed", bases[i].how));
+    lpo_jw_put(
+        w,
+        LPO_KV("what_would_falsify_it",
+               "Make this one change, record again and compare: lpo diff BEFORE AFTER --json. The "
+               "claim is wrong where wall.a_ns - wall.b_ns is clearly below saving_ns."),
+        LPO_KV("more", "resource lpo://docs/findings.md"));
 }
 
 static const struct lpo_json *find_id(const struct lpo_json *rows, const char *id)
@@ -125,10 +127,10 @@ static void put_members(struct printer *pr, const struct lpo_json *data)
         const struct lpo_json *row = find_id(lpo_json_at(data, p->rows), p->only_id);
 
         if (!row) {
-            lpo_jw_text(pr->w, "unknown", "There is no finding of this id in this trace.");
+            lpo_jw_put(pr->w, LPO_KV("unknown", "There is no finding of this id in this trace."));
             lpo_jw_array(pr->w, "ids");
             LPO_JSON_EACH(other, lpo_json_at(data, p->rows))
-            lpo_jw_text(pr->w, NULL, lpo_json_text(lpo_json_get(other, "id"), NULL));
+            lpo_jw_put(pr->w, LPO_V(lpo_json_text(lpo_json_get(other, "id"), NULL)));
             lpo_jw_end(pr->w);
             return;
         }
@@ -146,7 +148,7 @@ static void put_members(struct printer *pr, const struct lpo_json *data)
         if (member)
             put_value(pr, p->members[i], member, 1);
         else
-            lpo_jw_text(pr->w, p->members[i], "the data cannot say");
+            lpo_jw_put(pr->w, LPO_KV(p->members[i], "the data cannot say"));
     }
 }
 
@@ -160,16 +162,15 @@ static void put_answer(struct lpo_str *out, const struct mcp_plan *p, const stru
 
     lpo_jw_object(&w, NULL);
     put_members(&pr, data);
-    if (cut.len) {
-        lpo_jw_text(&w, "shown", lpo_str_text(&cut));
-        lpo_jw_text(&w, "ask_for_more", "offset and limit choose other rows");
-    }
+    if (cut.len)
+        lpo_jw_put(&w, LPO_KV("shown", lpo_str_text(&cut)),
+                   LPO_KV("ask_for_more", "offset and limit choose other rows"));
     lpo_str_add(&source, "lpo");
     for (size_t i = 0; i < p->words.len; i++) {
         lpo_str_addc(&source, ' ');
         lpo_str_add_shell(&source, p->words.at[i]);
     }
-    lpo_jw_text(&w, "source", lpo_str_text(&source));
+    lpo_jw_put(&w, LPO_KV("source", lpo_str_text(&source)));
     lpo_jw_end(&w);
 }
 

@@ -45,12 +45,9 @@ void lpo_cli_mcp_put_resources(struct lpo_json_writer *w, struct lpo_arena *a)
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         if (!find_page(a, pages[i].file))
             continue;
-        lpo_jw_object(w, NULL);
-        lpo_jw_text(w, "uri", lpo_arena_printf(a, PREFIX "%s", pages[i].file));
-        lpo_jw_text(w, "name", pages[i].file);
-        lpo_jw_text(w, "description", pages[i].meaning);
-        lpo_jw_text(w, "mimeType", "text/markdown");
-        lpo_jw_end(w);
+        lpo_jw_record(w, NULL, LPO_KV("uri", lpo_arena_printf(a, PREFIX "%s", pages[i].file)),
+                      LPO_KV("name", pages[i].file), LPO_KV("description", pages[i].meaning),
+                      LPO_KV("mimeType", "text/markdown"));
     }
     lpo_jw_end(w);
 }

@@ -63,8 +63,7 @@ static struct lpo_json_writer begin_reply(struct lpo_str *out, const char *id)
     struct lpo_json_writer w = lpo_json_writer(out, 0);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "jsonrpc", "2.0");
-    lpo_jw_raw(&w, "id", id ? id : "null");
+    lpo_jw_put(&w, LPO_KV("jsonrpc", "2.0"), LPO_KV("id", lpo_jv_raw(id ? id : "null")));
     return w;
 }
 
@@ -84,8 +83,7 @@ static void send_error(const struct session *s, const char *id, int code, const 
     struct lpo_json_writer w = begin_reply(&out, id);
 
     lpo_jw_object(&w, "error");
-    lpo_jw_int(&w, "code", code);
-    lpo_jw_text(&w, "message", message);
+    lpo_jw_put(&w, LPO_KV("code", code), LPO_KV("message", message));
     finish(s, &w);
 }
 
@@ -99,12 +97,9 @@ static void send_result(const struct session *s, const char *id, const char *tex
 
     lpo_jw_object(&w, "result");
     lpo_jw_array(&w, "content");
-    lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "type", "text");
-    lpo_jw_textn(&w, "text", text, len);
+    lpo_jw_record(&w, NULL, LPO_KV("type", "text"), LPO_KV("text", lpo_jv_textn(text, len)));
     lpo_jw_end(&w);
-    lpo_jw_end(&w);
-    lpo_jw_bool(&w, "isError", failed);
+    lpo_jw_put(&w, LPO_KV("isError", failed));
     finish(s, &w);
 }
 
@@ -194,12 +189,11 @@ static void report_progress(const struct session *s)
         return;
     clock_gettime(CLOCK_MONOTONIC, &now);
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "jsonrpc", "2.0");
-    lpo_jw_text(&w, "method", "notifications/progress");
+    lpo_jw_put(&w, LPO_KV("jsonrpc", "2.0"), LPO_KV("method", "notifications/progress"));
     lpo_jw_object(&w, "params");
-    lpo_jw_raw(&w, "progressToken", s->calls.at[0]->progress);
-    lpo_jw_int(&w, "progress", now.tv_sec - s->begun.tv_sec);
-    lpo_jw_text(&w, "message", "seconds so far");
+    lpo_jw_put(&w, LPO_KV("progressToken", lpo_jv_raw(s->calls.at[0]->progress)),
+               LPO_KV("progress", now.tv_sec - s->begun.tv_sec),
+               LPO_KV("message", "seconds so far"));
     finish(s, &w);
 }
 
@@ -216,16 +210,15 @@ static void reply_initialize(struct session *s, const char *id, const struct lpo
         if (strcmp(versions[i], asked) == 0)
             version = versions[i];
     lpo_jw_object(&w, "result");
-    lpo_jw_text(&w, "protocolVersion", version);
-    lpo_jw_raw(&w, "capabilities", "{\"tools\":{},\"resources\":{}}");
-    lpo_jw_object(&w, "serverInfo");
-    lpo_jw_text(&w, "name", "lpo");
-    lpo_jw_text(&w, "version", LPO_VERSION);
-    lpo_jw_end(&w);
-    lpo_jw_text(&w, "instructions",
-                "Where the time of an LLM goes on a GPU. Begin with 'ladder'; 'explain' says how a "
-                "finding was computed; 'sql' answers what no other tool does; 'diff' proves a "
-                "change. Times are nanoseconds; null is unknown, which is not 0.");
+    lpo_jw_put(&w, LPO_KV("protocolVersion", version),
+               LPO_KV("capabilities", lpo_jv_raw("{\"tools\":{},\"resources\":{}}")));
+    lpo_jw_record(&w, "serverInfo", LPO_KV("name", "lpo"), LPO_KV("version", LPO_VERSION));
+    lpo_jw_put(
+        &w,
+        LPO_KV("instructions",
+               "Where the time of an LLM goes on a GPU. Begin with 'ladder'; 'explain' says how a "
+               "finding was computed; 'sql' answers what no other tool does; 'diff' proves a "
+               "change. Times are nanoseconds; null is unknown, which is not 0."));
     finish(s, &w);
 }
 
@@ -242,12 +235,11 @@ static void reply_tools(struct session *s, const char *id, const struct lpo_json
         if (t->runs && !s->server.allow_run)
             continue;
         lpo_jw_object(&w, NULL);
-        lpo_jw_text(&w, "name", t->name);
-        lpo_jw_text(&w, "title", t->title);
-        lpo_jw_text(&w, "description", t->meaning);
+        lpo_jw_put(&w, LPO_KV("name", t->name), LPO_KV("title", t->title),
+                   LPO_KV("description", t->meaning));
         lpo_cli_mcp_put_schema(&w, t);
-        lpo_jw_raw(&w, "annotations",
-                   t->runs ? "{\"readOnlyHint\":false}" : "{\"readOnlyHint\":true}");
+        lpo_jw_put(&w, LPO_KV("annotations", lpo_jv_raw(t->runs ? "{\"readOnlyHint\":false}"
+                                                                : "{\"readOnlyHint\":true}")));
         lpo_jw_end(&w);
     }
     finish(s, &w);
@@ -271,7 +263,7 @@ static void reply_templates(struct session *s, const char *id, const struct lpo_
     struct lpo_json_writer w = begin_reply(&out, id);
 
     (void)params;
-    lpo_jw_raw(&w, "result", "{\"resourceTemplates\":[]}");
+    lpo_jw_put(&w, LPO_KV("result", lpo_jv_raw("{\"resourceTemplates\":[]}")));
     finish(s, &w);
 }
 
@@ -292,9 +284,8 @@ static void reply_read(struct session *s, const char *id, const struct lpo_json 
     lpo_jw_object(&w, "result");
     lpo_jw_array(&w, "contents");
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "uri", uri);
-    lpo_jw_text(&w, "mimeType", "text/markdown");
-    lpo_jw_textn(&w, "text", text, len);
+    lpo_jw_put(&w, LPO_KV("uri", uri), LPO_KV("mimeType", "text/markdown"),
+               LPO_KV("text", lpo_jv_textn(text, len)));
     finish(s, &w);
 }
 
@@ -304,7 +295,7 @@ static void reply_ping(struct session *s, const char *id, const struct lpo_json 
     struct lpo_json_writer w = begin_reply(&out, id);
 
     (void)params;
-    lpo_jw_raw(&w, "result", "{}");
+    lpo_jw_put(&w, LPO_KV("result", lpo_jv_raw("{}")));
     finish(s, &w);
 }
 

@@ -289,29 +289,24 @@ const struct mcp_tool *lpo_cli_mcp_tool(size_t i)
 
 void lpo_cli_mcp_put_schema(struct lpo_json_writer *w, const struct mcp_tool *tool)
 {
-    static const char *const types[] = { [MCP_TEXT] = "string", [MCP_COUNT] = "integer" };
+    static const char *const types[] = { [MCP_TEXT] = "\"string\"",
+                                         [MCP_COUNT] = "\"integer\"",
+                                         [MCP_WORDS] = "[\"array\",\"string\"]" };
 
     lpo_jw_object(w, "inputSchema");
-    lpo_jw_text(w, "type", "object");
+    lpo_jw_put(w, LPO_KV("type", "object"));
     lpo_jw_object(w, "properties");
-    for (const struct mcp_param *q = tool->params; q->name; q++) {
-        lpo_jw_object(w, q->name);
-        if (q->type == MCP_WORDS)
-            lpo_jw_raw(w, "type", "[\"array\",\"string\"]");
-        else
-            lpo_jw_text(w, "type", types[q->type]);
-        if (q->type == MCP_WORDS)
-            lpo_jw_raw(w, "items", "{\"type\":\"string\"}");
-        lpo_jw_text(w, "description", q->meaning);
-        lpo_jw_end(w);
-    }
+    for (const struct mcp_param *q = tool->params; q->name; q++)
+        lpo_jw_record(w, q->name, LPO_KV("type", lpo_jv_raw(types[q->type])),
+                      LPO_KV_IF(q->type == MCP_WORDS, "items", lpo_jv_raw("{\"type\":\"string\"}")),
+                      LPO_KV("description", q->meaning));
     lpo_jw_end(w);
     lpo_jw_array(w, "required");
     for (const struct mcp_param *q = tool->params; q->name; q++)
         if (q->required)
-            lpo_jw_text(w, NULL, q->name);
+            lpo_jw_put(w, LPO_V(q->name));
     lpo_jw_end(w);
-    lpo_jw_bool(w, "additionalProperties", false);
+    lpo_jw_put(w, LPO_KV("additionalProperties", lpo_jv_flag(false)));
     lpo_jw_end(w);
 }
 

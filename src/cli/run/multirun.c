@@ -60,10 +60,10 @@ static int check_job(struct lpo_app *app, const struct lpo_args *args, const cha
         lpo_compose_hydra(&c, "overrides.task", &task, err) < 0)
         return lpo_ctx(err, "job %zu of the sweep", num);
     lpo_jw_object(w, NULL);
-    lpo_jw_uint(w, "num", num);
+    lpo_jw_put(w, LPO_KV("num", num));
     lpo_jw_array(w, "overrides");
     for (size_t i = 0; task && i < task->count; i++)
-        lpo_jw_text(w, NULL, task->items[i]->text);
+        lpo_jw_put(w, LPO_V(task->items[i]->text));
     lpo_jw_end(w);
     lpo_jw_end(w);
     return 0;
@@ -76,7 +76,7 @@ static int check_jobs(struct lpo_app *app, const struct lpo_args *args,
     struct lpo_json_writer w = lpo_json_writer(json, 2);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", JOBS_SCHEMA);
+    lpo_jw_put(&w, LPO_KV("schema", JOBS_SCHEMA));
     lpo_jw_array(&w, "jobs");
     for (size_t i = 0; i < jobs->count; i++) {
         const char **words = words_of(app->arena, jobs, i, dir);

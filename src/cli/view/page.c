@@ -53,7 +53,7 @@ static int make(struct lpo_view_page *p, struct lpo_err *err)
     p->detail = lpo_page_put(doc, run->dir, lpo_rundir_main(run->dir));
     served = lpo_doc_put_record(doc->page, "served");
     lpo_doc_put(served, LPO_KV("version", ++p->version),
-                LPO_KV("running", lpo_doc_flag(p->dir != NULL)));
+                LPO_KV("running", lpo_jv_flag(p->dir != NULL)));
     lpo_str_clear(&p->html);
     lpo_writer_html.write(doc, &p->html);
     hide_secrets(&p->html);

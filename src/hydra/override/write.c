@@ -130,7 +130,7 @@ static void write_text(struct lpo_json_writer *w, const char *key, const struct 
 {
     LPO_STR s = { 0 };
     add_value(&s, n);
-    lpo_jw_textn(w, key, lpo_str_text(&s), s.len);
+    lpo_jw_put(w, LPO_KV(key, lpo_jv_textn(lpo_str_text(&s), s.len)));
 }
 
 static void write_texts(struct lpo_json_writer *w, const struct lpo_node *list)
@@ -151,10 +151,7 @@ static void write_range_texts(struct lpo_json_writer *w, const struct lpo_sweep 
         write_texts(w, values);
         return;
     }
-    lpo_jw_object(w, "iter_error");
-    lpo_jw_text(w, "type", fault.type);
-    lpo_jw_text(w, "message", fault.message);
-    lpo_jw_end(w);
+    lpo_jw_record(w, "iter_error", LPO_KV("type", fault.type), LPO_KV("message", fault.message));
 }
 
 static void write_sweep(struct lpo_json_writer *w, const struct lpo_sweep *s)
@@ -163,7 +160,7 @@ static void write_sweep(struct lpo_json_writer *w, const struct lpo_sweep *s)
     if (s->values) {
         lpo_node_write_json(w, "values", s->values);
         write_texts(w, s->values);
-        lpo_jw_bool(w, "simple", s->type == LPO_VALUE_SIMPLE_CHOICE);
+        lpo_jw_put(w, LPO_KV("simple", lpo_jv_flag(s->type == LPO_VALUE_SIMPLE_CHOICE)));
     } else if (s->type == LPO_VALUE_GLOB) {
         lpo_node_write_json(w, "include", s->include);
         lpo_node_write_json(w, "exclude", s->exclude);
@@ -173,14 +170,10 @@ static void write_sweep(struct lpo_json_writer *w, const struct lpo_sweep *s)
         if (s->step)
             lpo_node_write_json(w, "step", s->step);
     }
-    if (s->ntags) {
-        lpo_jw_array(w, "tags");
-        for (size_t i = 0; i < s->ntags; i++)
-            lpo_jw_text(w, NULL, s->tags[i]);
-        lpo_jw_end(w);
-    }
+    if (s->ntags)
+        lpo_jw_texts(w, "tags", s->tags, s->ntags);
     if (s->shuffle)
-        lpo_jw_bool(w, "shuffle", true);
+        lpo_jw_put(w, LPO_KV("shuffle", lpo_jv_flag(true)));
     else if (s->type == LPO_VALUE_RANGE)
         write_range_texts(w, s);
     lpo_jw_end(w);
@@ -189,14 +182,10 @@ static void write_sweep(struct lpo_json_writer *w, const struct lpo_sweep *s)
 static void write_fault(struct lpo_json_writer *w, const struct lpo_override *ov,
                         const char *message)
 {
-    lpo_jw_bool(w, "ok", false);
-    lpo_jw_object(w, "error");
-    lpo_jw_text(w, "class", fault_names[ov->fault]);
-    if (ov->fault == LPO_FAULT_LEXER)
-        lpo_jw_uint(w, "column", ov->column);
-    if (message)
-        lpo_jw_text(w, "message", message);
-    lpo_jw_end(w);
+    lpo_jw_put(w, LPO_KV("ok", lpo_jv_flag(false)));
+    lpo_jw_record(w, "error", LPO_KV("class", fault_names[ov->fault]),
+                  LPO_KV_IF(ov->fault == LPO_FAULT_LEXER, "column", ov->column),
+                  LPO_KV_IF(message, "message", message));
 }
 
 void lpo_override_explain(const struct lpo_override *ov, const char *message,
@@ -208,16 +197,14 @@ void lpo_override_explain(const struct lpo_override *ov, const char *message,
         lpo_jw_end(w);
         return;
     }
-    lpo_jw_bool(w, "ok", true);
-    lpo_jw_text(w, "type", type_names[ov->type]);
-    lpo_jw_text(w, "key", ov->key);
-    lpo_jw_text(w, "package", ov->package);
-    lpo_jw_text(w, "value_type", value_names[ov->value_type]);
+    lpo_jw_put(w, LPO_KV("ok", lpo_jv_flag(true)), LPO_KV("type", type_names[ov->type]),
+               LPO_KV("key", ov->key), LPO_KV("package", ov->package),
+               LPO_KV("value_type", value_names[ov->value_type]));
     if (ov->value) {
         lpo_node_write_json(w, "value", ov->value);
         write_text(w, "string", ov->value);
         if (ov->value->quote)
-            lpo_jw_text(w, "quoted", ov->value->quote == '\'' ? "single" : "double");
+            lpo_jw_put(w, LPO_KV("quoted", ov->value->quote == '\'' ? "single" : "double"));
     }
     if (ov->sweep)
         write_sweep(w, ov->sweep);

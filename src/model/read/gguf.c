@@ -398,9 +398,9 @@ static void add_mla(struct lpo_json_writer *w, const lpo_gguf_values *values, co
     value = value ? value : find(values, arch, "attention.value_length");
     if (!whole(rope) || !whole(key) || !whole(value) || key->number <= rope->number)
         return;
-    lpo_jw_int(w, "qk_rope_head_dim", (int64_t)rope->number);
-    lpo_jw_int(w, "qk_nope_head_dim", (int64_t)(key->number - rope->number));
-    lpo_jw_int(w, "v_head_dim", (int64_t)value->number);
+    lpo_jw_put(w, LPO_KV("qk_rope_head_dim", (int64_t)rope->number),
+               LPO_KV("qk_nope_head_dim", (int64_t)(key->number - rope->number)),
+               LPO_KV("v_head_dim", (int64_t)value->number));
 }
 
 static void add_from_tensors(struct lpo_json_writer *w, const lpo_gguf_values *values,
@@ -410,12 +410,12 @@ static void add_from_tensors(struct lpo_json_writer *w, const lpo_gguf_values *v
     bool bias = tensor(tensors, "blk.0.attn_q.bias") || tensor(tensors, "blk.0.attn_qkv.bias");
 
     if (!find(values, arch, "vocab_size") && embed && embed->dims == 2)
-        lpo_jw_int(w, "vocab_size", (int64_t)embed->shape[0]);
-    lpo_jw_bool(w, "tie_word_embeddings", !tensor(tensors, "output.weight"));
-    lpo_jw_bool(w, "attention_bias", bias);
-    lpo_jw_bool(w, "use_bias", bias);
-    lpo_jw_bool(w, "qk_layernorm", tensor(tensors, "blk.0.attn_q_norm.weight") != NULL);
-    lpo_jw_bool(w, "use_qk_norm", tensor(tensors, "blk.0.attn_q_norm.weight") != NULL);
+        lpo_jw_put(w, LPO_KV("vocab_size", (int64_t)embed->shape[0]));
+    lpo_jw_put(
+        w, LPO_KV("tie_word_embeddings", lpo_jv_flag(!tensor(tensors, "output.weight"))),
+        LPO_KV("attention_bias", bias), LPO_KV("use_bias", bias),
+        LPO_KV("qk_layernorm", lpo_jv_flag(tensor(tensors, "blk.0.attn_q_norm.weight") != NULL)),
+        LPO_KV("use_qk_norm", lpo_jv_flag(tensor(tensors, "blk.0.attn_q_norm.weight") != NULL)));
 }
 
 const struct lpo_json *lpo_model_gguf_config(struct lpo_arena *a, const lpo_gguf_values *values,
@@ -433,20 +433,21 @@ const struct lpo_json *lpo_model_gguf_config(struct lpo_arena *a, const lpo_gguf
     struct lpo_json_writer w = lpo_json_writer(&text, 0);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "model_type", family_of(values, arch));
+    lpo_jw_put(&w, LPO_KV("model_type", family_of(values, arch)));
     for (size_t i = 0; i < lpo_map_count(keys); i++) {
         const char *theirs = lpo_map_key(keys, i, NULL);
         const struct lpo_gguf_value *v = find(values, arch, theirs);
 
         if (whole(v))
-            lpo_jw_int(&w, lpo_rules_value(keys, theirs, strlen(theirs)), (int64_t)v->number);
+            lpo_jw_put(&w,
+                       LPO_KV(lpo_rules_value(keys, theirs, strlen(theirs)), (int64_t)v->number));
     }
     if (find(values, arch, "attention.kv_lora_rank"))
         add_mla(&w, values, arch);
     else if (whole(rope) && whole(heads) && whole(wide) && heads->number >= 1 &&
              rope->number < floor(wide->number / heads->number))
-        lpo_jw_real(&w, "partial_rotary_factor",
-                    rope->number / floor(wide->number / heads->number));
+        lpo_jw_put(&w, LPO_KV("partial_rotary_factor",
+                              rope->number / floor(wide->number / heads->number)));
     add_from_tensors(&w, values, tensors, arch);
     lpo_jw_end(&w);
     lpo_json_parse(a, lpo_str_text(&text), text.len, &config, &err);

@@ -81,20 +81,16 @@ const struct lpo_json *lpo_model_guess(struct lpo_arena *a, const struct lpo_sto
         return NULL;
     dim = head_size(rows(q), rows(k), ENDING("q_norm.weight"));
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "model_type", "");
-    lpo_jw_uint(&w, "vocab_size", rows(embed));
-    lpo_jw_uint(&w, "hidden_size", columns(embed));
-    lpo_jw_int(&w, "num_hidden_layers", layers);
-    lpo_jw_uint(&w, "head_dim", dim);
-    lpo_jw_uint(&w, "num_attention_heads", rows(q) / dim);
-    lpo_jw_uint(&w, "num_key_value_heads", rows(k) / dim);
-    lpo_jw_uint(&w, "intermediate_size", rows(up));
-    lpo_jw_bool(&w, "attention_bias", ENDING("q_proj.bias") != NULL);
-    lpo_jw_bool(&w, "tie_word_embeddings", !ENDING("lm_head.weight", "output.weight"));
-    if (experts > 0 && router) {
-        lpo_jw_uint(&w, "num_experts", rows(router));
-        lpo_jw_int(&w, "num_experts_per_tok", rows(router) < 2 ? 1 : 2);
-    }
+    lpo_jw_put(
+        &w, LPO_KV("model_type", ""), LPO_KV("vocab_size", rows(embed)),
+        LPO_KV("hidden_size", columns(embed)), LPO_KV("num_hidden_layers", layers),
+        LPO_KV("head_dim", dim), LPO_KV("num_attention_heads", rows(q) / dim),
+        LPO_KV("num_key_value_heads", rows(k) / dim), LPO_KV("intermediate_size", rows(up)),
+        LPO_KV("attention_bias", lpo_jv_flag(ENDING("q_proj.bias") != NULL)),
+        LPO_KV("tie_word_embeddings", lpo_jv_flag(!ENDING("lm_head.weight", "output.weight"))));
+    if (experts > 0 && router)
+        lpo_jw_put(&w, LPO_KV("num_experts", rows(router)),
+                   LPO_KV("num_experts_per_tok", rows(router) < 2 ? 1 : 2));
     lpo_jw_end(&w);
     lpo_json_parse(a, lpo_str_text(&text), text.len, &config, &err);
     return config;

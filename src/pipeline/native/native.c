@@ -323,7 +323,7 @@ static void put_row(struct lpo_record *r, const struct lpo_region_scope *s,
     LPO_STR path = { 0 };
 
     lpo_region_row_add_path(s, row, &path);
-    lpo_doc_put(r, LPO_KV("path", lpo_doc_textn(lpo_str_text(&path), path.len)),
+    lpo_doc_put(r, LPO_KV("path", lpo_jv_textn(lpo_str_text(&path), path.len)),
                 LPO_KV("kind", lpo_region_row_kind(s, row)));
     if (row->node != LPO_NODE_OUTSIDE) {
         uint32_t key[2] = { tree->nodes.at[row->node].domain, tree->nodes.at[row->node].name };

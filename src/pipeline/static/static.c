@@ -253,14 +253,11 @@ static int write_toy_config(struct lpo_stage_ctx *ctx, const char *path, struct 
     struct lpo_json_writer w = lpo_json_writer(&text, 2);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_array(&w, "architectures");
-    lpo_jw_text(&w, NULL, "LlamaForCausalLM");
-    lpo_jw_end(&w);
-    lpo_jw_text(&w, "model_type", "llama");
-    lpo_jw_text(&w, "torch_dtype", "float32");
-    lpo_jw_bool(&w, "tie_word_embeddings", false);
+    lpo_jw_list(&w, "architectures", LPO_V("LlamaForCausalLM"));
+    lpo_jw_put(&w, LPO_KV("model_type", "llama"), LPO_KV("torch_dtype", "float32"),
+               LPO_KV("tie_word_embeddings", lpo_jv_flag(false)));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        lpo_jw_int(&w, rows[i].field, lpo_settings_int(ctx->config, rows[i].key));
+        lpo_jw_put(&w, LPO_KV(rows[i].field, lpo_settings_int(ctx->config, rows[i].key)));
     lpo_jw_end(&w);
     return lpo_file_write(path, text.at, text.len, err);
 }

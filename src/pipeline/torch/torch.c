@@ -104,22 +104,15 @@ static int torch_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, str
 
     (void)steps;
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "out_dir", ctx->dir);
+    lpo_jw_put(&w, LPO_KV("out_dir", ctx->dir));
     lpo_run_ranks_json(ctx->arena, ctx->config, &w);
-    lpo_jw_array(&w, "activities");
-    for (size_t i = 0; i < s->activities.len; i++)
-        lpo_jw_text(&w, NULL, s->activities.at[i]);
-    lpo_jw_end(&w);
-    lpo_jw_bool(&w, "record_shapes", s->record_shapes || s->by_shapes);
-    lpo_jw_bool(&w, "profile_memory", s->profile_memory);
-    lpo_jw_bool(&w, "with_stack", s->with_stack);
-    lpo_jw_bool(&w, "nvtx", s->nvtx);
-    lpo_jw_object(&w, "schedule");
-    lpo_jw_int(&w, "wait", s->wait);
-    lpo_jw_int(&w, "warmup", s->warmup);
-    lpo_jw_int(&w, "active", s->active);
-    lpo_jw_end(&w);
-    lpo_jw_text(&w, "step", s->step);
+    lpo_jw_texts(&w, "activities", s->activities.at, s->activities.len);
+    lpo_jw_put(&w, LPO_KV("record_shapes", lpo_jv_flag(s->record_shapes || s->by_shapes)),
+               LPO_KV("profile_memory", s->profile_memory), LPO_KV("with_stack", s->with_stack),
+               LPO_KV("nvtx", s->nvtx));
+    lpo_jw_record(&w, "schedule", LPO_KV("wait", s->wait), LPO_KV("warmup", s->warmup),
+                  LPO_KV("active", s->active));
+    lpo_jw_put(&w, LPO_KV("step", s->step));
     lpo_jw_end(&w);
     return lpo_file_write(settings_path(ctx), text.at, text.len, err);
 }

@@ -345,7 +345,7 @@ static void put_metric(struct lpo_record *to, const struct lpo_sampled_gpu *g,
                 LPO_KV("total", m->kind == LPO_COUNTER_SHARE ? mean : m->total),
                 LPO_KV("others_share", m->total > 0 ? m->others / m->total : 0),
                 LPO_KV("baseline_per_second", m->baseline * 1e9), LPO_KV("ahead_ns", -m->shift_ns),
-                LPO_KV("ahead_sure", lpo_doc_flag(m->shift_sure)), LPO_KV("r2", m->r2),
+                LPO_KV("ahead_sure", m->shift_sure), LPO_KV("r2", m->r2),
                 LPO_KV("fitted_share", m->fitted));
 }
 
@@ -382,7 +382,7 @@ static void put_clock(struct lpo_record *to, const struct lpo_sampled_gpu *g)
 {
     lpo_doc_put(lpo_doc_put_record(to, "clock"), LPO_KV("offset_ns", g->clock_ns),
                 LPO_KV("found_ns", g->clock_found_ns), LPO_KV("correlation", g->clock_fit),
-                LPO_KV("sure", lpo_doc_flag(g->clock_sure)));
+                LPO_KV("sure", g->clock_sure));
 }
 
 /* Only where it changed: `interval_ns` says the first. */
@@ -436,8 +436,8 @@ static void put_calls(struct lpo_record *to, const struct lpo_analysis *a,
         lpo_region_add_path(a->tree, n, &path);
         lpo_doc_put(r, LPO_KV("path", path.at), LPO_KV("calls", s.calls),
                     LPO_KV("calls_with_figures", s.counted),
-                    LPO_KV("gpu_ns", lpo_doc_whole(lpo_measure_computed(s.gpu_ns))),
-                    LPO_KV("border_ns", lpo_doc_whole(lpo_measure_computed(s.border_ns))));
+                    LPO_KV("gpu_ns", lpo_jv_whole(lpo_measure_computed(s.gpu_ns))),
+                    LPO_KV("border_ns", lpo_jv_whole(lpo_measure_computed(s.border_ns))));
         for (int f = 0; f < LPO_CALL_FIGURES; f++)
             put_spread(r, names[f], &s, (enum lpo_call_figure)f);
     }
@@ -452,7 +452,7 @@ static void put_gpu(struct lpo_record *to, const struct lpo_analysis *a,
     lpo_doc_put(
         r, LPO_KV("scope", lpo_report_device_scope(r->arena, &a->trace->devices.at[g->device])),
         LPO_KV("chip", g->chip),
-        LPO_KV("interval_ns", lpo_doc_int_if(g->interval_ns > 0, g->interval_ns)));
+        LPO_KV("interval_ns", lpo_jv_int_if(g->interval_ns > 0, g->interval_ns)));
     put_intervals(r, g);
     put_sampler(r, g);
     lpo_doc_put(r, LPO_KV("samples", g->samples), LPO_KV("samples_busy", g->busy),

@@ -178,9 +178,9 @@ void lpo_report_chapter_critical(struct lpo_doc *doc, const struct lpo_source *s
 
 static void put_saving(struct lpo_record *r, const struct lpo_critical_saving *s)
 {
-    lpo_doc_put(r, LPO_KV("saved_removed_ns", lpo_doc_int_if(s->known, s->removed_ns)),
+    lpo_doc_put(r, LPO_KV("saved_removed_ns", lpo_jv_int_if(s->known, s->removed_ns)),
                 LPO_KV("saved_halved_ns",
-                       lpo_doc_int_if(s->known && s->halved_ns != LPO_NO_TIME, s->halved_ns)));
+                       lpo_jv_int_if(s->known && s->halved_ns != LPO_NO_TIME, s->halved_ns)));
 }
 
 static void put_parts(struct lpo_record *to, const struct lpo_critical_parts *parts)
@@ -289,7 +289,7 @@ static void put_path(struct lpo_record *r, const struct lpo_analysis *a,
     *from = (struct step_source){ .a = a, .p = p };
     lpo_doc_put(r, LPO_KV("scope", scope_name(r->arena, a->trace, p)),
                 LPO_KV("wall_ns", p->end_ns - p->start_ns), LPO_KV("simulated_ns", p->simulated_ns),
-                LPO_KV("fits", lpo_doc_flag(p->fits)));
+                LPO_KV("fits", p->fits));
     put_parts(lpo_doc_put_record(r, "parts"), &p->parts);
     list = lpo_doc_put_list(r, "savings");
     for (int i = 0; i < LPO_PATH_PARTS; i++)

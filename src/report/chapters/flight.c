@@ -203,7 +203,7 @@ static void put_call(struct lpo_record *to, const struct lpo_analysis *a, uint32
     const struct lpo_flight_call *c = call_of(a, row);
     const struct lpo_trace *t = a->trace;
 
-    lpo_doc_put(to, LPO_KV("rank", lpo_doc_int_if(group_of(a, c)->rank >= 0, group_of(a, c)->rank)),
+    lpo_doc_put(to, LPO_KV("rank", lpo_jv_int_if(group_of(a, c)->rank >= 0, group_of(a, c)->rank)),
                 LPO_KV("group", lpo_trace_text(t, group_of(a, c)->name)),
                 LPO_KV("number", c->number), LPO_KV("call", lpo_trace_text(t, c->name)),
                 LPO_KV("state", states[c->state]),

@@ -446,7 +446,7 @@ void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
 
 static void put_bytes(struct lpo_record *r, const char *key, int64_t bytes)
 {
-    lpo_doc_put(r, LPO_KV(key, lpo_doc_int_if(bytes != LPO_NO_TIME, bytes)));
+    lpo_doc_put(r, LPO_KV(key, lpo_jv_int_if(bytes != LPO_NO_TIME, bytes)));
 }
 
 /* Most that segments of one pool held without using it. */

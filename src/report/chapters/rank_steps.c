@@ -233,8 +233,8 @@ static void put_row(const void *ctx, size_t row, struct lpo_record *to)
         for (size_t k = 0; k < s->columns.len; k++) {
             const struct lpo_rank_step *cell = lpo_ranks_steps_cell(s, row, k);
 
-            lpo_doc_put(
-                list, LPO_V(lpo_doc_int_if(lpo_ranks_step_known(cell, part) > 0, cell->ns[part])));
+            lpo_doc_put(list,
+                        LPO_V(lpo_jv_int_if(lpo_ranks_step_known(cell, part) > 0, cell->ns[part])));
         }
     }
 }
@@ -248,7 +248,7 @@ void lpo_report_put_rank_steps(struct lpo_record *to, const struct lpo_analysis 
     if (!s)
         return;
     all = lpo_doc_put_record(to, "rank_steps");
-    lpo_doc_put(all, LPO_KV("named_by", s->family), LPO_KV("numbered", lpo_doc_flag(s->numbered)),
+    lpo_doc_put(all, LPO_KV("named_by", s->family), LPO_KV("numbered", s->numbered),
                 LPO_KV("steps", s->steps), LPO_KV("steps_per_column", s->per_column),
                 LPO_KV("left_out", s->left_out));
     rows = column_rows(to->arena, s);

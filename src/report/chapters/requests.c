@@ -158,8 +158,8 @@ static void put(struct lpo_doc *doc, struct lpo_record *list, const struct lpo_s
     lpo_doc_put(to, LPO_KV("stage", served->stage), LPO_KV("client", r->client));
     for (int f = 0; f < LPO_REQUESTS_FIGURES; f++)
         lpo_doc_put(to, LPO_KV(lpo_requests_figure_name(f), is_count(f)
-                                                                ? lpo_doc_whole(r->figures[f])
-                                                                : lpo_doc_measure(r->figures[f])));
+                                                                ? lpo_jv_whole(r->figures[f])
+                                                                : lpo_jv_measure(r->figures[f])));
     for (int t = 0; t < LPO_REQUESTS_TIMES; t++) {
         struct lpo_record *spread = lpo_doc_put_record(to, lpo_requests_time_name(t));
 
@@ -168,7 +168,7 @@ static void put(struct lpo_doc *doc, struct lpo_record *list, const struct lpo_s
                                            ? "count"
                                            : lpo_arena_printf(doc->arena, "%s_ns",
                                                               lpo_requests_stat_name(s)),
-                                       lpo_doc_whole(r->times[t][s])));
+                                       lpo_jv_whole(r->times[t][s])));
     }
 }
 

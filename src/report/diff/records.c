@@ -32,8 +32,7 @@ static void put_reasons(struct lpo_record *to, const struct lpo_diff *d)
         const struct lpo_diff_difference *x = &d->differences.at[i];
 
         lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("key", x->key), LPO_KV("a", x->a),
-                    LPO_KV("b", x->b), LPO_KV("fatal", lpo_doc_flag(x->fatal)),
-                    LPO_KV("work", lpo_doc_flag(x->work)));
+                    LPO_KV("b", x->b), LPO_KV("fatal", x->fatal), LPO_KV("work", x->work));
     }
 }
 
@@ -100,10 +99,9 @@ static void put_wall(struct lpo_record *to, const struct lpo_diff *d)
     const int64_t *a = w->known ? w->device[LPO_DIFF_A]->parts : none;
     const int64_t *b = w->known ? w->device[LPO_DIFF_B]->parts : none;
 
-    lpo_doc_put(
-        r, LPO_KV("a_ns", lpo_doc_int_if(w->known, w->ns[LPO_DIFF_A])),
-        LPO_KV("b_ns", lpo_doc_int_if(w->known, w->ns[LPO_DIFF_B])),
-        LPO_KV("delta_ns", lpo_doc_int_if(w->known, w->ns[LPO_DIFF_B] - w->ns[LPO_DIFF_A])));
+    lpo_doc_put(r, LPO_KV("a_ns", lpo_jv_int_if(w->known, w->ns[LPO_DIFF_A])),
+                LPO_KV("b_ns", lpo_jv_int_if(w->known, w->ns[LPO_DIFF_B])),
+                LPO_KV("delta_ns", lpo_jv_int_if(w->known, w->ns[LPO_DIFF_B] - w->ns[LPO_DIFF_A])));
     put_parts(r, "parts", w->parts, a, b);
     put_parts(r, "parts_a_ns", a, a, b);
     put_parts(r, "parts_b_ns", b, a, b);
@@ -121,7 +119,7 @@ static void put_compute(struct lpo_record *to, const struct lpo_diff *d)
     lpo_doc_put(lpo_doc_put_record(to, "compute"),
                 LPO_KV("a_step_ns", d->wall.compute_ns[LPO_DIFF_A]),
                 LPO_KV("b_step_ns", d->wall.compute_ns[LPO_DIFF_B]),
-                LPO_KV("significant", lpo_doc_flag(d->wall.compute.significant)),
+                LPO_KV("significant", d->wall.compute.significant),
                 LPO_KV("change", d->wall.compute.change));
 }
 
@@ -163,9 +161,9 @@ static void put_amount(struct lpo_record *to, const char *key, const struct lpo_
     lpo_doc_put(lpo_doc_put_record(to, key),
                 LPO_KV_IF(host, table == LPO_DIFF_REGIONS ? "visits" : "calls", m->count),
                 LPO_KV("launches", m->launches),
-                LPO_KV_IF(host, "host_ns", lpo_doc_int_if(m->host_ns >= 0, m->host_ns)),
-                LPO_KV_IF(host, "gpu_ns_self", lpo_doc_int_if(known, m->self_ns)),
-                LPO_KV("gpu_ns", lpo_doc_int_if(known, m->ns)), LPO_KV("median_ns", m->median_ns),
+                LPO_KV_IF(host, "host_ns", lpo_jv_int_if(m->host_ns >= 0, m->host_ns)),
+                LPO_KV_IF(host, "gpu_ns_self", lpo_jv_int_if(known, m->self_ns)),
+                LPO_KV("gpu_ns", lpo_jv_int_if(known, m->ns)), LPO_KV("median_ns", m->median_ns),
                 LPO_KV_IF(d->unit, "step_ns", m->step_ns),
                 LPO_KV_IF(d->unit, "step_count", m->step_count));
 }
@@ -268,8 +266,8 @@ static void put_findings(struct lpo_record *to, const struct lpo_diff *d)
                                                           : "both"));
         for (int side = 0; side < LPO_DIFF_SIDES; side++)
             lpo_doc_put(r, LPO_KV(side == LPO_DIFF_A ? "a_saving_ns" : "b_saving_ns",
-                                  lpo_doc_int_if(f->side[side] != NULL,
-                                                 f->side[side] ? f->side[side]->saving_ns : 0)));
+                                  lpo_jv_int_if(f->side[side] != NULL,
+                                                f->side[side] ? f->side[side]->saving_ns : 0)));
     }
 }
 
@@ -315,17 +313,16 @@ static void put_runs(struct lpo_record *to, const struct lpo_diff *d)
 void lpo_report_diff_put(struct lpo_record *to, const struct lpo_diff *d,
                          const struct lpo_report_diff_options *o)
 {
-    lpo_doc_put(to, LPO_KV("comparable", lpo_doc_flag(d->comparable)));
+    lpo_doc_put(to, LPO_KV("comparable", d->comparable));
     put_reasons(to, d);
-    lpo_doc_put(to, LPO_KV("verdict", lpo_report_diff_verdict(d)),
-                LPO_KV("unsure", lpo_doc_flag(d->wall.unsure)),
+    lpo_doc_put(to, LPO_KV("verdict", lpo_report_diff_verdict(d)), LPO_KV("unsure", d->wall.unsure),
                 LPO_KV("sentence", lpo_report_diff_sentence(d->arena, d)),
                 LPO_KV("regression", lpo_diff_regression(d)),
                 LPO_KV("fail_over", o->fail_over < 0 ? NAN : o->fail_over));
     lpo_report_diff_put_checks(to, o);
     put_runs(lpo_doc_put_record(to, "runs"), d);
     lpo_doc_put(lpo_doc_put_record(to, "length"), LPO_KV("unit", d->unit),
-                LPO_KV("inferred", lpo_doc_flag(d->unit && d->work.inferred)),
+                LPO_KV("inferred", lpo_jv_flag(d->unit && d->work.inferred)),
                 LPO_KV("a", d->length[LPO_DIFF_A]), LPO_KV("b", d->length[LPO_DIFF_B]));
     put_work(to, d);
     put_wall(to, d);

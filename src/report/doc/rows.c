@@ -164,7 +164,7 @@ static void put_list(struct lpo_record *to, const char *key, const struct lpo_ce
 
             while (p < end && *p != '"')
                 p += *p == '\\' && p + 1 < end ? 2 : 1;
-            lpo_doc_put(open[depth], LPO_V(lpo_doc_textn(from, (size_t)(p - from))));
+            lpo_doc_put(open[depth], LPO_V(lpo_jv_textn(from, (size_t)(p - from))));
             p += p < end;
         } else if (*p >= '0' && *p <= '9' && depth) {
             lpo_doc_put(open[depth], LPO_V(strtoll(p, (char **)(uintptr_t)&p, 10)));
@@ -182,16 +182,16 @@ static void put_cell(struct lpo_record *r, const struct chosen *c, const struct 
     enum lpo_cell_type type = c->column->type;
     bool whole = type == LPO_CELL_COUNT || type == LPO_CELL_NS;
     struct lpo_measure real = { cell.real, cell.how };
-    struct lpo_doc_value v = type == LPO_CELL_TEXT    ? lpo_doc_name(cell.text, cell.len)
-                             : type == LPO_CELL_FLAG  ? lpo_doc_flag(cell.whole != 0)
-                             : type == LPO_CELL_BYTES ? lpo_doc_whole(real)
-                             : whole                  ? lpo_doc_int(cell.whole)
-                                                      : lpo_doc_measure(real);
+    struct lpo_jv v = type == LPO_CELL_TEXT    ? lpo_jv_name(cell.text, cell.len)
+                      : type == LPO_CELL_FLAG  ? lpo_jv_flag(cell.whole != 0)
+                      : type == LPO_CELL_BYTES ? lpo_jv_whole(real)
+                      : whole                  ? lpo_jv_int(cell.whole)
+                                               : lpo_jv_measure(real);
 
     /* what is no scratch lives as long as the rows */
     v.borrowed = cell.text != rows->scratch->at;
     if (cell.how == LPO_UNKNOWN)
-        lpo_doc_put(r, LPO_KV(c->key, lpo_doc_null()));
+        lpo_doc_put(r, LPO_KV(c->key, lpo_jv_null()));
     else if (type == LPO_CELL_LIST)
         put_list(r, c->key, &cell);
     else

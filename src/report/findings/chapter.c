@@ -335,7 +335,7 @@ static void put_evidence(struct lpo_record *to, const struct lpo_ladder_words *w
 
         if (text)
             lpo_doc_put(lpo_doc_put_record(list, NULL), LPO_KV("text", text),
-                        LPO_KV("value", r->evidence[i].value[0]), LPO_KV("unit", lpo_doc_null()));
+                        LPO_KV("value", r->evidence[i].value[0]), LPO_KV("unit", lpo_jv_null()));
     }
 }
 
@@ -352,14 +352,14 @@ static void put_rung(struct lpo_record *to, const struct lpo_ladder_words *w,
                 LPO_KV("device", r->device < t->devices.len
                                      ? lpo_report_device_scope(to->arena, &t->devices.at[r->device])
                                      : ""),
-                LPO_KV("saving_ns", lpo_doc_int_if(has_time || r->saving_ns, r->saving_ns)),
+                LPO_KV("saving_ns", lpo_jv_int_if(has_time || r->saving_ns, r->saving_ns)),
                 LPO_KV("share", has_time ? (double)r->saving_ns / (double)w->ladder->wall_ns : NAN),
                 LPO_KV_IF(rung, "alone_ns", r->alone_ns), LPO_KV_IF(rung, "after_ns", r->after_ns),
                 LPO_KV("basis", lpo_ladder_basis_name(r->basis)));
     put_evidence(to, w, r);
     lpo_doc_put(to, LPO_KV("advice", lpo_report_rung_advice(w, r)),
                 LPO_KV_IF(r->bytes, "saving_bytes", r->bytes),
-                LPO_KV_IF(!lpo_report_rung_counts(w, r), "within_noise", lpo_doc_flag(true)));
+                LPO_KV_IF(!lpo_report_rung_counts(w, r), "within_noise", lpo_jv_flag(true)));
 }
 
 static void put_ladder(struct lpo_record *to, const struct lpo_ladder_words *w)
@@ -371,7 +371,7 @@ static void put_ladder(struct lpo_record *to, const struct lpo_ladder_words *w)
     list = lpo_doc_put_list(to, "rungs");
     for (size_t i = 0; i < l->rungs.len; i++)
         put_rung(lpo_doc_put_record(list, NULL), w, &l->rungs.at[i], true);
-    lpo_doc_put(to, LPO_KV("floor_ns", lpo_doc_int_if(l->floor_ns > 0, l->floor_ns)),
+    lpo_doc_put(to, LPO_KV("floor_ns", lpo_jv_int_if(l->floor_ns > 0, l->floor_ns)),
                 LPO_KV("floor_basis", floor_bases[l->floor_basis]));
 }
 
@@ -412,7 +412,7 @@ void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
         put_window(lpo_doc_put_record(to, "window"), w.ladder);
         put_ladder(lpo_doc_put_record(to, "ladder"), &w);
     } else {
-        lpo_doc_put(to, LPO_KV("window", lpo_doc_null()), LPO_KV("ladder", lpo_doc_null()));
+        lpo_doc_put(to, LPO_KV("window", lpo_jv_null()), LPO_KV("ladder", lpo_jv_null()));
     }
     lpo_report_put_host_ladder(to, &w);
     put_others(to, w);

@@ -50,7 +50,7 @@ static void put_line(struct lpo_record *list, struct lpo_chart_line *l, int64_t 
     lpo_doc_put(r, LPO_KV("scope", l->scope), LPO_KV("count", l->points.len),
                 LPO_KV("seen", l->seen), LPO_KV("per_unit", scale < 1 ? 1000 : 1));
     lpo_pack_text(&text, lpo_str_text(&bytes), bytes.len);
-    lpo_doc_put(r, LPO_KV("packed", lpo_doc_textn(lpo_str_text(&text), text.len)));
+    lpo_doc_put(r, LPO_KV("packed", lpo_jv_textn(lpo_str_text(&text), text.len)));
 }
 
 /* A damaged run.json may say anything: only stages that lie among the samples are shown. */

@@ -79,7 +79,7 @@ static void put_values(struct lpo_record *to, const struct lpo_region_scope *s,
             &s->metric_sums.at[(size_t)row->metrics * t->metrics.len + i];
 
         if (sum->weight == 0)
-            lpo_doc_put(to, LPO_V(lpo_doc_null()));
+            lpo_doc_put(to, LPO_V(lpo_jv_null()));
         else
             lpo_doc_put(to, LPO_V(lpo_region_metric_value(t->metrics.at[i].combine, sum)));
     }

@@ -156,5 +156,5 @@ void lpo_page_put_rank_steps(struct lpo_record *to, const struct lpo_analysis *a
                 lpo_pack_add_signed(&bytes, lpo_ranks_step_mean(cell, part));
     }
     lpo_pack_text(&text, lpo_str_text(&bytes), bytes.len);
-    lpo_doc_put(r, LPO_KV("packed", lpo_doc_textn(lpo_str_text(&text), text.len)));
+    lpo_doc_put(r, LPO_KV("packed", lpo_jv_textn(lpo_str_text(&text), text.len)));
 }

@@ -105,7 +105,7 @@ static uint32_t name_row(struct walk *w, const struct line *l)
         lpo_region_row_add_path(w->t->scope, l->sum, &text);
     else
         lpo_region_add_name(w->t->scope->cells->tree, l->sum->node, &text);
-    lpo_doc_put(w->names, LPO_V(lpo_doc_textn(lpo_str_text(&text), text.len)));
+    lpo_doc_put(w->names, LPO_V(lpo_jv_textn(lpo_str_text(&text), text.len)));
     w->name_bytes += text.len;
     return w->name_count++;
 }
@@ -251,7 +251,7 @@ static void put_tree(struct lpo_record *to, const struct trees *t, const struct 
     }
     lpo_doc_put(to, LPO_KV("count", n), LPO_KV("left_out", count - n));
     lpo_pack_text(&text, lpo_str_text(&w.bytes), w.bytes.len);
-    lpo_doc_put(to, LPO_KV("packed", lpo_doc_textn(lpo_str_text(&text), text.len)));
+    lpo_doc_put(to, LPO_KV("packed", lpo_jv_textn(lpo_str_text(&text), text.len)));
     lpo_str_free(&w.bytes);
 }
 

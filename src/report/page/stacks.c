@@ -41,7 +41,7 @@ static void put_frame_name(const struct frames *f, struct lpo_record *r,
         len = strlen(text);
     }
     len = f->bytes + len > MOST_NAME_BYTES ? 0 : len;
-    lpo_doc_put(r, LPO_KV("name", f->copied ? lpo_doc_textn(text, len) : lpo_doc_name(text, len)));
+    lpo_doc_put(r, LPO_KV("name", f->copied ? lpo_jv_textn(text, len) : lpo_jv_name(text, len)));
 }
 
 static uint32_t frame_of(struct frames *f, const struct lpo_stack_node *n)
@@ -143,7 +143,7 @@ static void put_packed(struct lpo_record *to, const struct lpo_str *bytes)
     LPO_STR text = { 0 };
 
     lpo_pack_text(&text, lpo_str_text(bytes), bytes->len);
-    lpo_doc_put(to, LPO_KV("packed", lpo_doc_textn(lpo_str_text(&text), text.len)));
+    lpo_doc_put(to, LPO_KV("packed", lpo_jv_textn(lpo_str_text(&text), text.len)));
 }
 
 static void put_stacks(struct frames *f, struct lpo_record *to)

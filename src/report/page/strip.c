@@ -174,7 +174,7 @@ static void put_packed(struct lpo_record *to, const struct lpo_str *bytes)
     LPO_STR text = { 0 };
 
     lpo_pack_text(&text, lpo_str_text(bytes), bytes->len);
-    lpo_doc_put(to, LPO_KV("packed", lpo_doc_textn(lpo_str_text(&text), text.len)));
+    lpo_doc_put(to, LPO_KV("packed", lpo_jv_textn(lpo_str_text(&text), text.len)));
 }
 
 void lpo_page_put_strip(struct lpo_record *to, struct lpo_page_detail *d)

@@ -136,7 +136,7 @@ static void put_packed(struct lpo_record *to, const struct sums *s)
         last = *n;
     }
     lpo_pack_text(&text, lpo_str_text(&bytes), bytes.len);
-    lpo_doc_put(to, LPO_KV("packed", lpo_doc_textn(lpo_str_text(&text), text.len)));
+    lpo_doc_put(to, LPO_KV("packed", lpo_jv_textn(lpo_str_text(&text), text.len)));
 }
 
 /* The end of the last operation, and how many keys the regions take. */

@@ -16,9 +16,9 @@ static double above_0(double v)
     return v > 0 ? v : NAN;
 }
 
-static struct lpo_doc_value bytes_of(double bytes)
+static struct lpo_jv bytes_of(double bytes)
 {
-    return lpo_doc_whole(lpo_measure_computed(bytes));
+    return lpo_jv_whole(lpo_measure_computed(bytes));
 }
 
 /* Each part is rounded to whole bytes, and the sum is that of the parts as they are printed. */
@@ -85,7 +85,7 @@ static void put_phase(struct lpo_record *data, const struct lpo_static_report *r
     struct lpo_record *r;
 
     if (!p->present) {
-        lpo_doc_put(data, LPO_KV(lpo_model_phase_name(kind), lpo_doc_null()));
+        lpo_doc_put(data, LPO_KV(lpo_model_phase_name(kind), lpo_jv_null()));
         return;
     }
     r = lpo_doc_put_record(data, lpo_model_phase_name(kind));
@@ -123,7 +123,7 @@ static void put_choices(struct lpo_record *data, const struct lpo_model_needs *n
         LPO_KV("mla", n->model->decoder && n->model->decoder->base.kv_rank
                           ? o->mla == LPO_MLA_ABSORBED ? "absorbed" : "expanded"
                           : NULL),
-        LPO_KV("tied_head", lpo_doc_flag(n->model->decoder && n->model->decoder->tied)),
+        LPO_KV("tied_head", lpo_jv_flag(n->model->decoder && n->model->decoder->tied)),
         LPO_KV("dtype", lpo_dtype_name(o->dtype)), LPO_KV("kv_dtype", lpo_dtype_name(o->kv_dtype)),
         LPO_KV("compute_dtype", lpo_dtype_name(n->compute_dtype)), LPO_KV("tp", o->tp));
 }
@@ -161,7 +161,7 @@ static void put_hardware(struct lpo_record *data, const struct lpo_model_needs *
     const struct lpo_hardware *hw = n->options.hardware;
 
     if (!hw) {
-        lpo_doc_put(data, LPO_KV("hardware", lpo_doc_null()));
+        lpo_doc_put(data, LPO_KV("hardware", lpo_jv_null()));
         return;
     }
     lpo_doc_put(lpo_doc_put_record(data, "hardware"), LPO_KV("name", hw->name),
@@ -246,7 +246,7 @@ static void put_sweep(struct lpo_record *data, const struct lpo_static_report *r
             LPO_KV("decode_seconds", above_0(s->decode_s)),
             LPO_KV("vision_seconds", above_0(s->vision_s)),
             LPO_KV("peak_bytes", bytes_of(s->peak_bytes)),
-            LPO_KV_IF(s->fits >= 0, "fits", lpo_doc_flag(s->fits != 0)),
+            LPO_KV_IF(s->fits >= 0, "fits", lpo_jv_flag(s->fits != 0)),
             LPO_KV_IF(served, "osl", s->osl), LPO_KV_IF(served, "ep", s->ep),
             LPO_KV_IF(served, "ttft_ms", s->ttft_ms), LPO_KV_IF(served, "tpot_ms", s->tpot_ms),
             LPO_KV_IF(served, "tokens_per_second", s->tokens_per_second));
@@ -260,12 +260,11 @@ static void put_source(struct lpo_record *data, const struct lpo_static_report *
     lpo_doc_put(data, LPO_KV("model", report->path));
     if (!f)
         return;
-    lpo_doc_put(lpo_doc_put_record(data, "source"), LPO_KV("config", f->config_path),
-                LPO_KV("config_from_weights", lpo_doc_flag(f->config_made)),
-                LPO_KV("config_guessed", lpo_doc_flag(f->config_guessed)),
-                LPO_KV("weight_files", f->files), LPO_KV_IF(f->files, "tensors", f->tensors.len),
-                LPO_KV_IF(f->files, "parameters", f->params),
-                LPO_KV_IF(f->files, "bytes", f->bytes));
+    lpo_doc_put(
+        lpo_doc_put_record(data, "source"), LPO_KV("config", f->config_path),
+        LPO_KV("config_from_weights", f->config_made), LPO_KV("config_guessed", f->config_guessed),
+        LPO_KV("weight_files", f->files), LPO_KV_IF(f->files, "tensors", f->tensors.len),
+        LPO_KV_IF(f->files, "parameters", f->params), LPO_KV_IF(f->files, "bytes", f->bytes));
 }
 
 static void put_notes(struct lpo_record *data, const struct lpo_static_report *report)
@@ -276,7 +275,7 @@ static void put_notes(struct lpo_record *data, const struct lpo_static_report *r
 
     lpo_static_notes(report, &notes);
     for (p = lpo_str_text(&notes); *p; p += strcspn(p, "\n"), p += *p == '\n')
-        lpo_doc_put(list, LPO_V(lpo_doc_textn(p, strcspn(p, "\n"))));
+        lpo_doc_put(list, LPO_V(lpo_jv_textn(p, strcspn(p, "\n"))));
 }
 
 void lpo_static_put_records(struct lpo_record *data, const struct lpo_static_report *report)
@@ -284,8 +283,7 @@ void lpo_static_put_records(struct lpo_record *data, const struct lpo_static_rep
     const struct lpo_model_needs *n = report->needs;
 
     lpo_doc_put(data, LPO_KV("family", n->model->family), LPO_KV("label", n->model->label),
-                LPO_KV("model_type", n->model->model_type),
-                LPO_KV("fallback", lpo_doc_flag(n->model->guessed)));
+                LPO_KV("model_type", n->model->model_type), LPO_KV("fallback", n->model->guessed));
     put_source(data, report);
     lpo_doc_put(lpo_doc_put_record(data, "parameters"), LPO_KV("total", n->params),
                 LPO_KV("active", n->active_params),

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <glob.h>
+#include <math.h>
 #include <netdb.h>
 #include <poll.h>
 #include <signal.h>
@@ -172,31 +173,10 @@ static const char *find_result(const struct lpo_server_plan *p, struct lpo_arena
     return found;
 }
 
-static void write_ms(struct lpo_json_writer *w, const char *key, int64_t ns)
+/* 0: null */
+static double ms_of(int64_t ns)
 {
-    if (ns)
-        lpo_jw_real(w, key, (double)ns / 1e6);
-    else
-        lpo_jw_null(w, key);
-}
-
-static void write_window(struct lpo_json_writer *w, const struct lpo_server_record *r,
-                         const struct lpo_server_plan *plan)
-{
-    lpo_jw_object(w, "window");
-    lpo_jw_text(w, "over", plan->window);
-    if (r->to_unix_ns) {
-        lpo_jw_int(w, "from_unix_ns", r->from_unix_ns);
-        lpo_jw_int(w, "to_unix_ns", r->to_unix_ns);
-    } else {
-        lpo_jw_null(w, "from_unix_ns");
-        lpo_jw_null(w, "to_unix_ns");
-    }
-    if (r->recorded >= 0)
-        lpo_jw_int(w, "processes", r->recorded);
-    else
-        lpo_jw_null(w, "processes");
-    lpo_jw_end(w);
+    return ns ? (double)ns / 1e6 : NAN;
 }
 
 /* Also finds the client's result, and notes where there is none. */
@@ -214,21 +194,16 @@ static int write_record(struct lpo_server_record *r, const struct lpo_server_pla
                        "the folder)",
                        plan->result);
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", "lpo.server/1");
-    lpo_jw_int(&w, "port", plan->port);
-    write_ms(&w, "ready_ms", r->ready_ns);
-    write_ms(&w, "warmup_ms", r->warmup_ns);
-    write_ms(&w, "load_ms", r->load_ns);
-    write_ms(&w, "stop_ms", r->stop_ns);
-    write_window(&w, r, plan);
-    lpo_jw_text(&w, "server_end", r->server_end);
-    lpo_jw_text(&w, "client_end", r->client_end);
-    lpo_jw_text(&w, "client_result", result);
-    lpo_jw_text(&w, "problem", r->problem);
-    lpo_jw_array(&w, "notes");
-    for (size_t i = 0; i < r->nnotes; i++)
-        lpo_jw_text(&w, NULL, r->notes[i]);
-    lpo_jw_end(&w);
+    lpo_jw_put(&w, LPO_KV("schema", "lpo.server/1"), LPO_KV("port", plan->port),
+               LPO_KV("ready_ms", ms_of(r->ready_ns)), LPO_KV("warmup_ms", ms_of(r->warmup_ns)),
+               LPO_KV("load_ms", ms_of(r->load_ns)), LPO_KV("stop_ms", ms_of(r->stop_ns)));
+    lpo_jw_record(&w, "window", LPO_KV("over", plan->window),
+                  LPO_KV("from_unix_ns", lpo_jv_int_if(r->to_unix_ns, r->from_unix_ns)),
+                  LPO_KV("to_unix_ns", lpo_jv_int_if(r->to_unix_ns, r->to_unix_ns)),
+                  LPO_KV("processes", lpo_jv_int_if(r->recorded >= 0, r->recorded)));
+    lpo_jw_put(&w, LPO_KV("server_end", r->server_end), LPO_KV("client_end", r->client_end),
+               LPO_KV("client_result", result), LPO_KV("problem", r->problem));
+    lpo_jw_texts(&w, "notes", r->notes, r->nnotes);
     lpo_jw_end(&w);
     return lpo_file_write(lpo_path_join(a, plan->out_dir, "server.json"), text.at, text.len, err);
 }

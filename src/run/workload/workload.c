@@ -488,19 +488,17 @@ void lpo_workload_settings(const struct lpo_node *config,
                            const struct lpo_workload_request *request, struct lpo_json_writer *w)
 {
     lpo_jw_object(w, NULL);
-    lpo_jw_text(w, "schema", "lpo.workload_settings/1");
+    lpo_jw_put(w, LPO_KV("schema", "lpo.workload_settings/1"));
     write_section(w, config, "model");
     write_section(w, config, "infer");
     write_section(w, config, "dataset");
     write_section(w, config, "run");
     write_section(w, config, "workload");
-    lpo_jw_object(w, "effective"); /* after the rules that depend on the stage */
-    lpo_jw_int(w, "max_new_tokens", max_new_tokens(config, request));
-    lpo_jw_int(w, "repeats", repeats(config, request));
-    lpo_jw_int(w, "warmup", warmup(config, request));
-    lpo_jw_real(w, "temperature", temperature(config));
-    lpo_jw_bool(w, "profiled", request->profiled);
-    lpo_jw_end(w);
+    /* after the rules that depend on the stage */
+    lpo_jw_record(
+        w, "effective", LPO_KV("max_new_tokens", max_new_tokens(config, request)),
+        LPO_KV("repeats", repeats(config, request)), LPO_KV("warmup", warmup(config, request)),
+        LPO_KV("temperature", temperature(config)), LPO_KV("profiled", request->profiled));
     lpo_jw_end(w);
 }
 

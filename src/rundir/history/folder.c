@@ -101,15 +101,11 @@ int lpo_history_folder_add(const char *dir, const struct lpo_history_entry *e, i
 
     if (rc == 0) {
         *id = (all.len ? all.at[all.len - 1].id : 0) + 1;
-        lpo_jw_object(&w, NULL);
-        lpo_jw_text(&w, "schema", "lpo.history/1");
-        lpo_jw_text(&w, "name", e->name);
-        lpo_jw_text(&w, "label", e->label);
-        lpo_jw_int(&w, "unix_s", e->unix_s);
-        lpo_jw_text(&w, "revision", e->revision);
-        lpo_jw_text(&w, "figures", e->figures);
-        lpo_jw_textn(&w, "digest", e->text, e->len); /* last: what is before it is read alone */
-        lpo_jw_end(&w);
+        /* the digest is last: what is before it is read alone */
+        lpo_jw_record(&w, NULL, LPO_KV("schema", "lpo.history/1"), LPO_KV("name", e->name),
+                      LPO_KV("label", e->label), LPO_KV("unix_s", e->unix_s),
+                      LPO_KV("revision", e->revision), LPO_KV("figures", e->figures),
+                      LPO_KV("digest", lpo_jv_textn(e->text, e->len)));
         file = lpo_path_join(a, dir, lpo_arena_printf(a, ".add-%d", (int)getpid()));
         rc = lpo_file_write(file, lpo_str_text(&text), text.len, err);
     }
