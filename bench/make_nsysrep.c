@@ -217,6 +217,30 @@ static void step_rows(struct rows *r)
     r->stmt = NULL;
 }
 
+/* In a report the id of a name is its place; an export that was filtered has gaps. */
+static void number_strings(void)
+{
+    sqlite3_exec(db,
+                 "CREATE TEMP TABLE places (id INTEGER PRIMARY KEY, place INTEGER);"
+                 "INSERT INTO places SELECT id, row_number() OVER (ORDER BY id) - 1 FROM StringIds",
+                 NULL, NULL, NULL);
+}
+
+static void add_selected(struct lpo_str *sql, const char *table, const char *column)
+{
+    static const char ids[] = " demangledName shortName mangledName nameId textId ";
+    LPO_STR word = { 0 };
+
+    lpo_str_addf(&word, " %s ", column);
+    if (!has_column(table, column))
+        lpo_str_add(sql, ", NULL");
+    else if (strstr(ids, lpo_str_text(&word)))
+        lpo_str_addf(sql, ", coalesce((SELECT place FROM places WHERE id = t.\"%s\"), t.\"%s\")",
+                     column, column);
+    else
+        lpo_str_addf(sql, ", \"%s\"", column);
+}
+
 /* Column 0 is the time, then those of the table. */
 static void begin_rows(struct rows *r, const struct table *t)
 {
@@ -225,11 +249,8 @@ static void begin_rows(struct rows *r, const struct table *t)
     *r = (struct rows){ .table = t };
     lpo_str_addf(&sql, "SELECT %s", t->order ? t->order : "NULL");
     for (const struct column *c = t->columns; c->name; c++)
-        if (has_column(t->name, c->name))
-            lpo_str_addf(&sql, ", \"%s\"", c->name);
-        else
-            lpo_str_add(&sql, ", NULL");
-    lpo_str_addf(&sql, " FROM \"%s\"", t->name);
+        add_selected(&sql, t->name, c->name);
+    lpo_str_addf(&sql, " FROM \"%s\" t", t->name);
     if (sqlite3_prepare_v2(db, lpo_str_text(&sql), -1, &r->stmt, NULL) != SQLITE_OK)
         r->stmt = NULL;
     step_rows(r);
@@ -351,19 +372,15 @@ static uint64_t put_strings(void)
 {
     LPO_STR body = { 0 };
     sqlite3_stmt *s = NULL;
-    int64_t next = 0;
+    uint64_t n = 0;
 
-    sqlite3_prepare_v2(db, "SELECT id, value FROM StringIds ORDER BY id", -1, &s, NULL);
-    while (s && sqlite3_step(s) == SQLITE_ROW) {
-        for (; next < sqlite3_column_int64(s, 0); next++) /* ids are places */
-            add_bytes(&body, 1, "", 0);
-        add_bytes(&body, 1, (const char *)sqlite3_column_text(s, 1),
-                  (size_t)sqlite3_column_bytes(s, 1));
-        next++;
-    }
+    sqlite3_prepare_v2(db, "SELECT value FROM StringIds ORDER BY id", -1, &s, NULL);
+    for (; s && sqlite3_step(s) == SQLITE_ROW; n++)
+        add_bytes(&body, 1, (const char *)sqlite3_column_text(s, 0),
+                  (size_t)sqlite3_column_bytes(s, 0));
     sqlite3_finalize(s);
     put_block(&body);
-    return (uint64_t)next;
+    return n;
 }
 
 static void add_offset(struct lpo_str *s, int from, int to, uint64_t offset)
@@ -488,6 +505,7 @@ int main(int argc, char **argv)
     out = fopen(lpo_str_text(&part), "wb");
     if (!out)
         return perror(argv[2]), 1;
+    number_strings();
     put_report();
     sqlite3_close(db);
     if (fclose(out) != 0 || rename(lpo_str_text(&part), argv[2]) != 0)

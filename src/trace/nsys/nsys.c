@@ -100,6 +100,7 @@ static const struct step {
     uint32_t skip; /* left out when the caller does without these */
 } steps[] = {
     { read_clock, 0 },
+    { lpo_nsys_expect_ranges, LPO_SKIP_RANGES },
     { lpo_nsys_read_gpus, 0 },
     { lpo_nsys_read_gpu_ops, 0 },
     { lpo_nsys_read_launches, LPO_SKIP_LAUNCHES },
@@ -142,6 +143,7 @@ int lpo_nsys_read_tables(const struct lpo_nsys_tables *from, struct lpo_trace *i
     lpo_map_u64_destroy(r.gpus);
     lpo_map_u64_destroy(r.captures);
     lpo_trace_links_destroy(r.links);
+    lpo_nsys_ranges_destroy(r.ranges);
     lpo_vec_free(&r.correlations);
     lpo_vec_free(&r.nodes);
     return rc;

@@ -5,6 +5,7 @@
 #include "trace/nsys/tables.h"
 
 struct lpo_map_u64;
+struct lpo_nsys_ranges;
 
 struct lpo_nsys_reading {
     const struct lpo_nsys_tables *db;
@@ -25,6 +26,7 @@ struct lpo_nsys_reading {
     struct lpo_map_u64 *captures;   /* graph node id to row of t->captures */
     LPO_VEC(uint64_t) nodes;        /* the ids of those rows, from `first_capture` on */
     size_t first_capture;
+    struct lpo_nsys_ranges *ranges; /* NULL: not asked for */
 };
 
 /* `v` of a column on the trace's clock. Damaged rows may hold any number: bounded, so that sums
@@ -48,6 +50,7 @@ static inline int64_t lpo_nsys_time(const struct lpo_nsys_reading *r,
 }
 
 /* globalTid and globalPid: hardware:8 vm:8 pid:24 tid:24. */
+enum { LPO_NSYS_TID_BITS = 24 };
 uint16_t lpo_nsys_process(struct lpo_nsys_reading *r, int64_t global_id);
 uint32_t lpo_nsys_thread(struct lpo_nsys_reading *r, int64_t global_tid);
 /* The process was alive then. */
@@ -60,6 +63,9 @@ int lpo_nsys_read_gpu_ops(struct lpo_nsys_reading *r, struct lpo_err *err);
 int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err);
 /* Which stream calls waited for; after GPU operations. */
 int lpo_nsys_read_waits(struct lpo_nsys_reading *r, struct lpo_err *err);
+/* Before any row is read: ranges may come beside others. */
+int lpo_nsys_expect_ranges(struct lpo_nsys_reading *r, struct lpo_err *err);
+void lpo_nsys_ranges_destroy(struct lpo_nsys_ranges *s); /* NULL is fine */
 int lpo_nsys_read_ranges(struct lpo_nsys_reading *r, struct lpo_err *err);
 /* When graph nodes were captured, and on which thread: fills t->captures. */
 int lpo_nsys_read_nodes(struct lpo_nsys_reading *r, struct lpo_err *err);

@@ -8,13 +8,13 @@
 #include "util/map.h"
 #include "util/path.h"
 
-enum { TID_BITS = 24, PID_MASK = 0xffffff };
+enum { PID_MASK = 0xffffff };
 
 /* Two machines of one report may use the same pid; the second keeps its machine bits. */
 static uint16_t new_process(struct lpo_nsys_reading *r, uint64_t gid)
 {
     int64_t pid = (int64_t)(gid & PID_MASK);
-    uint32_t machine = (uint32_t)(gid >> TID_BITS);
+    uint32_t machine = (uint32_t)(gid >> LPO_NSYS_TID_BITS);
     bool fresh;
     uint32_t *owner = lpo_map_u64_put(r->pids, (uint64_t)pid, &fresh);
 
@@ -25,7 +25,7 @@ static uint16_t new_process(struct lpo_nsys_reading *r, uint64_t gid)
 
 uint16_t lpo_nsys_process(struct lpo_nsys_reading *r, int64_t global_id)
 {
-    uint64_t gid = (uint64_t)global_id >> TID_BITS;
+    uint64_t gid = (uint64_t)global_id >> LPO_NSYS_TID_BITS;
     uint32_t *slot;
     bool fresh;
 
@@ -184,7 +184,7 @@ int lpo_nsys_read_names(struct lpo_nsys_reading *r, struct lpo_err *err)
 
     while (rc > 0 && lpo_nsys_step(&rows, r->t)) {
         const uint32_t *row =
-            lpo_map_u64_find(r->processes, (uint64_t)lpo_nsys_int(&rows, 0) >> TID_BITS);
+            lpo_map_u64_find(r->processes, (uint64_t)lpo_nsys_int(&rows, 0) >> LPO_NSYS_TID_BITS);
 
         if (row)
             name_process(r, *row, lpo_nsys_text(&rows, r->t, 1));

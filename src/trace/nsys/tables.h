@@ -20,6 +20,15 @@ struct lpo_nsys_rows;
 
 enum { LPO_NSYS_COLUMNS = 24 };
 
+/* A table whose rows may come while another is walked: a report has all events in one stream. */
+struct lpo_nsys_beside {
+    const char *table;
+    const char *const *names; /* as for lpo_nsys_begin() */
+    void (*row)(void *ctx, const struct lpo_nsys_rows *rows);
+    void *ctx;
+    bool done; /* the source has given all of them */
+};
+
 /* How one source gives its tables: see the functions below, which call these. */
 struct lpo_nsys_source {
     int (*begin)(void *source, struct lpo_nsys_rows *rows, const char *table,
@@ -28,17 +37,13 @@ struct lpo_nsys_source {
     void (*end)(struct lpo_nsys_rows *rows);
     uint32_t (*string)(void *source, struct lpo_trace *t, int64_t id);
     uint32_t (*text)(void *source, struct lpo_trace *t, const char *text, size_t len);
+    /* Of the next table that is walked: gives `side` in passing. NULL: this source does not. */
+    void (*beside)(void *source, struct lpo_nsys_beside *side);
 };
 
 struct lpo_nsys_tables {
     const struct lpo_nsys_source *calls;
     void *source;
-};
-
-/* Column `c` of a row that lies in memory. */
-struct lpo_nsys_cell {
-    int64_t number; /* of a text: its length */
-    const char *text;
 };
 
 /* One pass over a table. Column i of a row is the i-th name asked for. */
@@ -48,8 +53,9 @@ struct lpo_nsys_rows {
     uint64_t seen, limit;       /* a damaged file can loop: no more rows than bytes */
     bool has[LPO_NSYS_COLUMNS]; /* false: every value is NULL */
     void *walk;                 /* of a report: private to it */
-    uint32_t given;             /* bit c: cell c is not NULL; others hold anything */
-    struct lpo_nsys_cell cells[LPO_NSYS_COLUMNS];
+    const int64_t *cells;       /* 0 where NULL; of a text: where it is in `texts` << 32 | length */
+    uint32_t given, is_text;    /* bit c: cell c is not NULL; is one */
+    const char *texts;
 };
 
 /* 1: begun; 0: no such table; negative: error. `names` ends with NULL. */
@@ -75,7 +81,7 @@ static inline int64_t lpo_nsys_int(const struct lpo_nsys_rows *rows, int column)
 {
     if (rows->stmt)
         return sqlite3_column_int64(rows->stmt, column);
-    return rows->given >> column & 1 ? rows->cells[column].number : 0;
+    return rows->cells[column];
 }
 
 /* SQLITE_NULL, SQLITE_INTEGER or SQLITE_TEXT; others count as texts. */
@@ -85,7 +91,7 @@ static inline int lpo_nsys_type(const struct lpo_nsys_rows *rows, int column)
         return sqlite3_column_type(rows->stmt, column);
     if (!(rows->given >> column & 1))
         return SQLITE_NULL;
-    return rows->cells[column].text ? SQLITE_TEXT : SQLITE_INTEGER;
+    return rows->is_text >> column & 1 ? SQLITE_TEXT : SQLITE_INTEGER;
 }
 
 static inline bool lpo_nsys_null(const struct lpo_nsys_rows *rows, int column)
@@ -111,14 +117,16 @@ static inline uint32_t lpo_nsys_string(const struct lpo_nsys_tables *from, struc
 /* A column that holds text; *len is 0 for NULL. Good until the next row. */
 static inline const char *lpo_nsys_chars(const struct lpo_nsys_rows *rows, int column, size_t *len)
 {
-    const char *text = rows->stmt ? (const char *)sqlite3_column_text(rows->stmt, column)
-                                  : rows->cells[column].text;
+    const char *text;
 
-    if (!text || (!rows->stmt && !(rows->given >> column & 1)))
-        *len = 0;
-    else
-        *len = (size_t)(rows->stmt ? sqlite3_column_bytes(rows->stmt, column)
-                                   : rows->cells[column].number);
+    if (!rows->stmt) {
+        bool is = rows->is_text >> column & 1;
+
+        *len = is ? (uint32_t)rows->cells[column] : 0;
+        return is ? rows->texts + ((uint64_t)rows->cells[column] >> 32) : NULL;
+    }
+    text = (const char *)sqlite3_column_text(rows->stmt, column);
+    *len = text ? (size_t)sqlite3_column_bytes(rows->stmt, column) : 0;
     return text;
 }
 

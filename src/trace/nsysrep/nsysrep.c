@@ -261,7 +261,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
         return err ? err->code : LPO_E_FORMAT;
     }
     rep.index.file = file;
-    lpo_nsysrep_tables_begin(&rep);
+    lpo_nsysrep_tables_begin(&rep, into->skip);
     rc = lpo_nsys_read_tables(&rep.given, into, err);
     if (rc == 0 && rep.index.counted == file->blocks.len)
         check_counts(&rep, into);

@@ -23,8 +23,10 @@ struct table {
     const char *name;
     uint8_t types[5];
     uint8_t payload;
-    uint8_t sub; /* sub-message that its rows have; 0: any */
-    bool calls;  /* of the CUDA runtime and driver alone */
+    uint8_t sub;   /* sub-message that its rows have; 0: any */
+    bool calls;    /* of the CUDA runtime and driver alone */
+    bool many;     /* too many rows to keep their payloads */
+    unsigned skip; /* who skips one of these asks for none of its rows */
     const struct lpo_nsysrep_bytes *(*part)(const struct lpo_nsysrep_file *f);
     uint8_t path[DEEPEST]; /* shorter ones end with 0 */
     const struct column *columns;
@@ -123,10 +125,20 @@ static const struct table tables[] = {
     { "CUPTI_ACTIVITY_KIND_MEMCPY", { 80, 142 }, 107, .sub = 102, .columns = copy_columns },
     { "CUPTI_ACTIVITY_KIND_MEMSET", { 80 }, 107, .sub = 103, .columns = memset_columns },
     { "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", { 130 }, 107, .sub = 107, .columns = graph_columns },
-    { "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", { 106 }, 107, .sub = 105, .columns = sync_columns },
-    { "CUPTI_ACTIVITY_KIND_RUNTIME", { 48 }, 108, .calls = true, .columns = call_columns },
+    { "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+      { 106 },
+      107,
+      .sub = 105,
+      .skip = LPO_SKIP_LAUNCHES | LPO_SKIP_CALLS,
+      .columns = sync_columns },
+    { "CUPTI_ACTIVITY_KIND_RUNTIME",
+      { 48 },
+      108,
+      .calls = true,
+      .skip = LPO_SKIP_LAUNCHES,
+      .columns = call_columns },
     { "CUDA_GRAPH_NODE_EVENTS", { 113 }, 108, .sub = 33, .columns = node_columns },
-    { "NVTX_EVENTS", { 59, 60, 39, 75 }, 102, .columns = nvtx_columns },
+    { "NVTX_EVENTS", { 59, 60, 39, 75 }, 102, .many = true, .columns = nvtx_columns },
     { "PROCESSES", { 27 }, 113, .columns = process_columns },
     { "DIAGNOSTIC_EVENT", { 49 }, 110, .columns = diagnostic_columns },
     { "ThreadNames", .part = thread_names, .path = { 1 }, .columns = thread_columns },
@@ -142,17 +154,37 @@ static const char session_column[] = "utcEpochNs";
 
 /* --- one pass over a table ------------------------------------------------------------------ */
 
-struct walk {
+/* The columns asked for of a table. */
+struct maker {
     struct lpo_nsysrep *rep;
-    const struct table *table; /* NULL: of the session */
-    size_t cells;              /* asked for */
+    const struct table *table;
+    size_t cells;
     /* The cell of each field, plus one; 0: nobody asked. With SPARE: where no other gave it. */
     uint8_t top[MOST_FIELD], sub[MOST_FIELD];
+};
+
+struct walk {
+    struct lpo_nsysrep *rep;
+    struct maker maker, side; /* without a table: of the session; no rows beside */
+    struct lpo_nsys_beside *beside;
+    bool side_has[LPO_NSYS_COLUMNS];
+
     struct lpo_nsysrep_events *events; /* NULL: of parts that are kept */
     struct lpo_proto at[DEEPEST];      /* of those: the messages that it is in */
     int depth;
+    const struct lpo_nsysrep_rows *given; /* rows that came together */
+    struct lpo_nsysrep_rows own;          /* NULL events: one row */
+    size_t next;                          /* cell of `given` */
     bool done;
 };
+
+static const struct table *find_table(const char *name)
+{
+    for (const struct table *t = tables; t < tables + NTABLES; t++)
+        if (strcmp(t->name, name) == 0)
+            return t;
+    return NULL;
+}
 
 static void set_column(uint8_t *cells, const struct column *c, uint8_t cell)
 {
@@ -161,44 +193,73 @@ static void set_column(uint8_t *cells, const struct column *c, uint8_t cell)
         cells[c->otherwise] = cell | SPARE;
 }
 
-static void set_columns(struct walk *w, struct lpo_nsys_rows *rows, const char *const *names)
+static void set_columns(struct maker *m, bool *has, const char *const *names)
 {
-    for (w->cells = 0; names[w->cells] && w->cells < LPO_NSYS_COLUMNS; w->cells++) {
-        const struct column *c = w->table->columns;
+    for (m->cells = 0; names[m->cells] && m->cells < LPO_NSYS_COLUMNS; m->cells++) {
+        const struct column *c = m->table->columns;
 
-        while (c->name && strcmp(c->name, names[w->cells]) != 0)
+        while (c->name && strcmp(c->name, names[m->cells]) != 0)
             c++;
         if (!c->name)
             continue;
-        rows->has[w->cells] = true;
-        set_column(c->in_sub ? w->sub : w->top, c, (uint8_t)(w->cells + 1));
+        has[m->cells] = true;
+        set_column(c->in_sub ? m->sub : m->top, c, (uint8_t)(m->cells + 1));
     }
+}
+
+static bool make_row(void *ctx, struct lpo_nsysrep_rows *rows, struct lpo_proto payload);
+
+static struct lpo_nsysrep_maker maker_of(struct maker *m)
+{
+    return (struct lpo_nsysrep_maker){ (uint32_t)1 << (m->table - tables), make_row, m };
+}
+
+/* The rows of another table come with the first walk over all blocks. */
+static void begin_events(struct walk *w)
+{
+    struct lpo_nsysrep_maker makers[2] = { maker_of(&w->maker) };
+
+    w->beside = w->rep->beside;
+    w->rep->beside = NULL;
+    if (w->beside) {
+        w->side = (struct maker){ w->rep, find_table(w->beside->table) };
+        set_columns(&w->side, w->side_has, w->beside->names);
+        makers[1] = maker_of(&w->side);
+    }
+    w->events = lpo_nsysrep_events_begin(&w->rep->index, makers, w->beside ? 2 : 1);
+}
+
+static void set_beside(void *source, struct lpo_nsys_beside *side)
+{
+    struct lpo_nsysrep *rep = source;
+
+    rep->beside = side;
 }
 
 static int begin_walk(void *source, struct lpo_nsys_rows *rows, const char *table,
                       const char *const *names, struct lpo_err *err)
 {
-    const struct table *t = tables;
+    const struct table *t = find_table(table);
+    struct lpo_nsysrep *rep = source;
     struct walk *w;
 
     (void)err;
-    while (t < tables + NTABLES && strcmp(t->name, table) != 0)
-        t++;
-    if (t == tables + NTABLES && strcmp(table, session_table) != 0)
+    if (!t && strcmp(table, session_table) != 0)
         return 0;
     w = rows->walk = lpo_xcalloc(1, sizeof *w);
-    w->rep = source;
-    if (t == tables + NTABLES) {
-        w->done = w->rep->utc_ns == LPO_NO_TIME || strcmp(names[0], session_column) != 0;
+    w->rep = rep;
+    w->given = &w->own;
+    if (!t) {
+        w->done = rep->utc_ns == LPO_NO_TIME || strcmp(names[0], session_column) != 0;
+        w->maker.cells = LPO_NSYS_COLUMNS;
         return 1;
     }
-    w->table = t;
-    set_columns(w, rows, names);
+    w->maker = (struct maker){ rep, t };
+    set_columns(&w->maker, rows->has, names);
     if (t->part)
-        w->at[0] = lpo_proto(t->part(w->rep->index.file)->at, t->part(w->rep->index.file)->len);
+        w->at[0] = lpo_proto(t->part(rep->index.file)->at, t->part(rep->index.file)->len);
     else
-        w->events =
-            lpo_nsysrep_events_begin(&w->rep->index, (uint32_t)1 << (t - tables), t->payload);
+        begin_events(w);
     return 1;
 }
 
@@ -209,78 +270,154 @@ static void end_walk(struct lpo_nsys_rows *rows)
     if (!w)
         return;
     lpo_nsysrep_events_end(w->events);
+    lpo_vec_free(&w->own.cells);
+    lpo_vec_free(&w->own.texts);
     free(w);
     rows->walk = NULL;
 }
 
-/* --- rows ----------------------------------------------------------------------------------- */
+/* --- rows, on the thread of the walk -------------------------------------------------------- */
+
+/* A row under way: cell 0 is its mark. */
+struct row {
+    int64_t *cells;
+    uint32_t given, is_text;
+    struct lpo_nsysrep_rows *rows;
+};
 
 /* Puts the field where `cells` says; false where nobody asked for it. */
-static inline bool read_field(struct lpo_nsys_rows *rows, const uint8_t *cells,
-                              const struct lpo_proto_field *f)
+static inline bool read_field(struct row *r, const uint8_t *cells, const struct lpo_proto_field *f)
 {
     unsigned cell = f->number < MOST_FIELD ? cells[f->number] : 0, c = (cell & ~SPARE) - 1;
 
     if (!cell)
         return false;
-    if (cell & SPARE && rows->given >> c & 1)
+    if (cell & SPARE && r->given >> c & 1)
         return true;
-    rows->cells[c] =
-        (struct lpo_nsys_cell){ (int64_t)f->value,
-                                f->wire == LPO_WIRE_BYTES ? (const char *)f->bytes : NULL };
-    rows->given |= (uint32_t)1 << c;
+    r->given |= (uint32_t)1 << c;
+    r->cells[c + 1] = (int64_t)f->value;
+    if (f->wire == LPO_WIRE_BYTES) {
+        size_t at = r->rows->texts.len;
+
+        lpo_vec_reserve(&r->rows->texts, at + f->value);
+        memcpy(r->rows->texts.at + at, f->bytes, f->value);
+        r->rows->texts.len = at + f->value;
+        r->cells[c + 1] |= (int64_t)at << 32;
+        r->is_text |= (uint32_t)1 << c;
+    }
     return true;
 }
 
-static void read_fields(struct lpo_nsys_rows *rows, const uint8_t *cells, struct lpo_proto m)
+static void read_fields(struct row *r, const uint8_t *cells, struct lpo_proto m)
 {
     struct lpo_proto_field f;
 
     while (lpo_proto_next(&m, &f))
-        read_field(rows, cells, &f);
+        read_field(r, cells, &f);
+}
+
+static struct row begin_row(struct lpo_nsysrep_rows *rows, size_t cells)
+{
+    struct row r = { .rows = rows };
+
+    lpo_vec_reserve(&rows->cells, rows->cells.len + 1 + cells);
+    r.cells = rows->cells.at + rows->cells.len;
+    memset(r.cells, 0, (1 + cells) * sizeof *r.cells);
+    return r;
+}
+
+static void end_row(struct row *r, size_t cells)
+{
+    r->cells[0] = (int64_t)((uint64_t)r->is_text << 32 | r->given);
+    r->rows->cells.len += 1 + cells;
 }
 
 /* Of a call: was it one of the CUDA runtime or driver? With stacks they have a class of their own.
  */
-static bool is_of_class(struct walk *w, uint64_t class)
+static bool is_of_class(struct maker *m, uint64_t class)
 {
     enum { RUNTIME = 0, DRIVER = 1, WITH_STACK = 67 };
 
-    if (!w->table->calls || class == RUNTIME || class == DRIVER || class == WITH_STACK)
+    if (!m->table->calls || class == RUNTIME || class == DRIVER || class == WITH_STACK)
         return true;
-    w->rep->classes[class < LPO_NSYSREP_CLASSES ? class : LPO_NSYSREP_CLASSES - 1]++;
+    m->rep->classes[class < LPO_NSYSREP_CLASSES ? class : LPO_NSYSREP_CLASSES - 1]++;
     return false;
 }
 
 /* The payload of an event as a row, where it is one of this table. */
-static bool read_payload(struct walk *w, struct lpo_nsys_rows *rows, struct lpo_proto m)
+static bool make_row(void *ctx, struct lpo_nsysrep_rows *rows, struct lpo_proto payload)
 {
+    struct maker *m = ctx;
+    struct row r = begin_row(rows, m->cells);
     struct lpo_proto_field f;
     uint64_t class = UINT64_MAX;
-    bool found = w->table->sub == 0;
+    bool found = m->table->sub == 0;
 
-    rows->given = 0;
-    while (lpo_proto_next(&m, &f)) {
-        if (read_field(rows, w->top, &f))
+    while (lpo_proto_next(&payload, &f)) {
+        if (read_field(&r, m->top, &f))
             continue;
         if (f.number == CALL_CLASS) {
             class = f.value;
-        } else if (f.number == w->table->sub && f.wire == LPO_WIRE_BYTES) {
-            read_fields(rows, w->sub, lpo_proto_inner(&f));
+        } else if (f.number == m->table->sub && f.wire == LPO_WIRE_BYTES) {
+            read_fields(&r, m->sub, lpo_proto_inner(&f));
             found = true;
         }
     }
-    return found && is_of_class(w, class);
+    if (!found || !is_of_class(m, class))
+        return false;
+    end_row(&r, m->cells);
+    return true;
+}
+
+/* --- and where they are read ---------------------------------------------------------------- */
+
+static void show_row(struct lpo_nsys_rows *out, const struct lpo_nsysrep_rows *rows, size_t cell)
+{
+    uint64_t mark = (uint64_t)rows->cells.at[cell];
+
+    out->given = (uint32_t)mark;
+    out->is_text = (uint32_t)(mark >> 32);
+    out->cells = rows->cells.at + cell + 1;
+    out->texts = rows->texts.at;
+}
+
+static void give_beside(struct walk *w, const struct lpo_nsys_rows *of,
+                        const struct lpo_nsysrep_rows *rows)
+{
+    struct lpo_nsys_rows side = { .of = of->of };
+
+    memcpy(side.has, w->side_has, sizeof side.has);
+    for (size_t cell = 0; cell < rows->cells.len; cell += 1 + w->side.cells) {
+        show_row(&side, rows, cell);
+        w->beside->row(w->beside->ctx, &side);
+    }
 }
 
 static int step_events(struct walk *w, struct lpo_nsys_rows *rows, struct lpo_trace *t)
 {
-    struct lpo_proto payload;
+    const struct lpo_nsysrep_rows *given[2];
 
-    while (lpo_nsysrep_events_next(w->events, &payload, t))
-        if (read_payload(w, rows, payload))
-            return 1;
-    return 0;
+    while (w->next >= w->given->cells.len) {
+        if (!lpo_nsysrep_events_next(w->events, given, t)) {
+            if (w->beside)
+                w->beside->done = true;
+            return 0;
+        }
+        w->given = given[0];
+        w->next = 0;
+        if (w->beside)
+            give_beside(w, rows, given[1]);
+    }
+    show_row(rows, w->given, w->next);
+    w->next += 1 + w->maker.cells;
+    return 1;
+}
+
+static int show_own(struct walk *w, struct lpo_nsys_rows *rows, struct row *r)
+{
+    end_row(r, w->maker.cells);
+    show_row(rows, &w->own, 0);
+    return 1;
 }
 
 /* --- parts that are kept -------------------------------------------------------------------- */
@@ -288,19 +425,22 @@ static int step_events(struct walk *w, struct lpo_nsys_rows *rows, struct lpo_tr
 /* Down the path of the table, message by message. */
 static int step_part(struct walk *w, struct lpo_nsys_rows *rows)
 {
+    const struct table *t = w->maker.table;
+
     while (w->depth >= 0) {
         struct lpo_proto_field f;
 
         if (!lpo_proto_next(&w->at[w->depth], &f)) {
             w->depth--;
-        } else if (f.number != w->table->path[w->depth] || f.wire != LPO_WIRE_BYTES) {
+        } else if (f.number != t->path[w->depth] || f.wire != LPO_WIRE_BYTES) {
             continue;
-        } else if (w->depth + 1 < DEEPEST && w->table->path[w->depth + 1]) {
+        } else if (w->depth + 1 < DEEPEST && t->path[w->depth + 1]) {
             w->at[++w->depth] = lpo_proto_inner(&f);
         } else {
-            rows->given = 0;
-            read_fields(rows, w->top, lpo_proto_inner(&f));
-            return 1;
+            struct row r = begin_row(&w->own, w->maker.cells);
+
+            read_fields(&r, w->maker.top, lpo_proto_inner(&f));
+            return show_own(w, rows, &r);
         }
     }
     return 0;
@@ -309,15 +449,20 @@ static int step_part(struct walk *w, struct lpo_nsys_rows *rows)
 static int step_walk(struct lpo_nsys_rows *rows, struct lpo_trace *t)
 {
     struct walk *w = rows->walk;
+    struct row r;
 
-    if (w->table)
-        return w->events ? step_events(w, rows, t) : step_part(w, rows);
+    if (w->events)
+        return step_events(w, rows, t);
+    w->own.cells.len = w->own.texts.len = 0;
+    if (w->maker.table)
+        return step_part(w, rows);
     if (w->done)
         return 0;
     w->done = true;
-    rows->cells[0].number = w->rep->utc_ns;
-    rows->given = 1;
-    return 1;
+    r = begin_row(&w->own, w->maker.cells);
+    r.cells[1] = w->rep->utc_ns;
+    r.given = 1;
+    return show_own(w, rows, &r);
 }
 
 /* --- names ---------------------------------------------------------------------------------- */
@@ -391,21 +536,26 @@ static uint32_t name_string(void *source, struct lpo_trace *t, int64_t id)
 
 /* --- the source ----------------------------------------------------------------------------- */
 
-void lpo_nsysrep_tables_begin(struct lpo_nsysrep *rep)
+void lpo_nsysrep_tables_begin(struct lpo_nsysrep *rep, unsigned skip)
 {
-    static const struct lpo_nsys_source calls = { begin_walk, step_walk, end_walk, name_string,
-                                                  name_text };
+    static const struct lpo_nsys_source calls = { begin_walk,  step_walk, end_walk,
+                                                  name_string, name_text, set_beside };
 
     rep->given = (struct lpo_nsys_tables){ &calls, rep };
     rep->utc_ns = lpo_nsysrep_utc(rep->index.file);
     list_strings(rep);
-    for (size_t i = 0; i < NTABLES; i++)
+    for (size_t i = 0; i < NTABLES; i++) {
+        rep->index.payloads[i] = tables[i].payload;
+        if (!tables[i].part && !tables[i].many && !(tables[i].skip & skip))
+            rep->index.keep |= (uint32_t)1 << i;
         for (const uint8_t *type = tables[i].types; *type; type++)
             rep->index.readers[*type] |= (uint32_t)1 << i;
+    }
 }
 
 void lpo_nsysrep_tables_end(struct lpo_nsysrep *rep)
 {
+    lpo_nsysrep_index_free(&rep->index);
     lpo_vec_free(&rep->anchors);
     free(rep->names);
 }
