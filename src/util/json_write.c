@@ -14,13 +14,35 @@ struct lpo_json_writer lpo_json_writer(struct lpo_str *out, int indent)
     return (struct lpo_json_writer){ .out = out, .indent = indent };
 }
 
+static bool is_plain(char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\' && c != '<';
+}
+
+/* Of eight bytes at once: bit 7 of the lowest byte that is not plain, and perhaps of those above.
+ */
+static uint64_t find_special(uint64_t x)
+{
+    const uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;
+    const uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\', less = x ^ ones * '<',
+                   delete = x ^ ones * 0x7f;
+
+    return (x | ((x - ones * 0x20) & ~x) | ((quote - ones) & ~quote) | ((slash - ones) & ~slash) |
+            ((less - ones) & ~less) | ((delete - ones) & ~delete)) &
+           tops;
+}
+
 /* How many bytes from here need no escape: nearly always all of them. */
 static size_t plain_run(const char *text, size_t len)
 {
     size_t i = 0;
 
-    while (i < len && text[i] >= 0x20 && text[i] < 0x7f && text[i] != '"' && text[i] != '\\' &&
-           text[i] != '<')
+    for (uint64_t x; i + sizeof x <= len; i += sizeof x) {
+        memcpy(&x, text + i, sizeof x);
+        if (find_special(x))
+            break;
+    }
+    while (i < len && is_plain(text[i]))
         i++;
     return i;
 }

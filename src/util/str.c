@@ -11,7 +11,7 @@
 
 enum { SPILL_BYTES = 1 << 20 };
 
-static void room_for(struct lpo_str *s, size_t more)
+static void make_room(struct lpo_str *s, size_t more)
 {
     size_t need, cap = s->cap ? s->cap : 64;
 
@@ -27,6 +27,12 @@ static void room_for(struct lpo_str *s, size_t more)
         cap = cap > (size_t)-1 / 2 ? need : cap * 2;
     s->at = lpo_xrealloc(s->at, cap, 1);
     s->cap = cap;
+}
+
+static inline void room_for(struct lpo_str *s, size_t more)
+{
+    if (more >= s->cap - s->len || (s->spill && s->len > SPILL_BYTES))
+        make_room(s, more);
 }
 
 char *lpo_str_room(struct lpo_str *s, size_t more)

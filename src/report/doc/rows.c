@@ -64,12 +64,21 @@ static struct chosen read_word(const struct lpo_table_kind *kind, char *word)
     return c;
 }
 
+static size_t count_words(const char *text)
+{
+    size_t n = 1;
+
+    for (; *text; text++)
+        n += *text == ' ';
+    return n;
+}
+
 /* The words of `columns`, or every column of the kind. */
 static struct choice choose(struct lpo_arena *a, const struct lpo_table_kind *kind,
                             const char *columns)
 {
     char *words = columns ? lpo_arena_strdup(a, columns) : NULL, *rest = NULL;
-    size_t most = columns ? (strlen(columns) + 1) / 2 + 1 : kind->ncolumns;
+    size_t most = columns ? count_words(columns) : kind->ncolumns;
     struct choice c = { lpo_arena_array(a, most, sizeof *c.at), 0 };
 
     for (; !columns && c.len < kind->ncolumns; c.len++) {
