@@ -77,22 +77,28 @@ static void take_payload(struct lpo_nsysrep_events *e, struct batch *b, uint32_t
     }
 }
 
-static uint32_t type_of(struct lpo_proto m)
+static uint32_t type_of(const struct lpo_proto_field *f)
 {
-    struct lpo_proto_field f;
-
-    while (lpo_proto_next(&m, &f))
-        if (f.number == EVENT_TYPE)
-            return f.value < LPO_NSYSREP_TYPES ? (uint32_t)f.value : LPO_NSYSREP_TYPES - 1;
-    return LPO_NSYSREP_TYPES - 1;
+    return f->value < LPO_NSYSREP_TYPES ? (uint32_t)f->value : LPO_NSYSREP_TYPES - 1;
 }
 
+/* Its type comes before its payload in every file seen; where it does not, it is looked for. */
 static void pass_event(struct lpo_nsysrep_events *e, struct batch *b, struct lpo_proto m,
                        bool count, uint32_t *seen)
 {
-    uint32_t type = type_of(m), readers = e->x->readers[type];
+    const struct lpo_proto whole = m;
+    uint32_t type = LPO_NSYSREP_TYPES - 1, readers;
     struct lpo_proto_field f;
+    bool first = lpo_proto_next(&m, &f) && f.number == EVENT_TYPE;
+    bool found = first;
 
+    while (!found && lpo_proto_next(&m, &f))
+        found = f.number == EVENT_TYPE;
+    if (found)
+        type = type_of(&f);
+    if (!first)
+        m = whole;
+    readers = e->x->readers[type];
     while (readers & e->want && lpo_proto_next(&m, &f))
         if (f.wire == LPO_WIRE_BYTES)
             take_payload(e, b, readers, &f);
