@@ -200,6 +200,38 @@ class Hangs(Files):
         self.assertEqual(report["flight"]["verdicts"][0]["waiting"], [0])
         self.assertTrue(report["findings"][0]["title"].startswith("Rank 0 does not finish send 0->1 3 "), report["findings"][0]["title"])
 
+    def test_groups_that_are_parts_of_the_job(self) -> None:
+        """A dump names the groups of its own rank: their sizes say nothing about several jobs."""
+        groups = {"0": [0, 1, 2, 3], "1": [0, 1], "2": [2, 3]}
+        job = Job(groups, [("1", "all_gather"), ("2", "all_gather"), ("0", "all_reduce")] * 3, 4)
+        job.run(stop=(3, 4))
+        dumps = [job.dump(rank) for rank in range(4)]
+        for rank, dump in enumerate(dumps):
+            dump["pg_config"] = {k: v for k, v in dump["pg_config"].items() if rank in groups[k]}
+        job.dump = lambda rank: dumps[rank]
+        report = self.report(job)
+        self.assertEqual([v["missing"] for v in report["flight"]["verdicts"]][0], [3])
+        self.assertNotIn("not of one job", json.dumps(report))
+
+    def test_nothing_says_who_is_in_the_group(self) -> None:
+        job = Job({"0": [0, 1, 2]}, [("0", "all_reduce")] * 5, 3)
+        job.run(stop=(1, 3))
+        dumps = [{"version": "2.1", "entries": job.dump(rank)["entries"]} for rank in range(3)]
+        job.dump = lambda rank: dumps[rank]
+        first = self.report(job)["flight"]["verdicts"][0]
+        self.assertEqual((first["id"], first["missing"], first["waiting"]), ("missing-rank", [1], [0, 2]))
+
+    def test_a_message_in_front_of_a_collective(self) -> None:
+        """Rank 1 waits for all, rank 0 for rank 1 to take its message: that comes first."""
+        job = Job({"0": [0, 1]}, [("0", "all_reduce")] * 2, 2)
+        job.run(stop=(0, 1))
+        dumps = [job.dump(rank) for rank in (0, 1)]
+        dumps[0]["entries"].append(dumps[0]["entries"][-1] | {"is_p2p": True, "p2p_seq_id": 1, "profiling_name": "nccl:send 0->1",
+                                                              "state": "started"})
+        job.dump = lambda rank: dumps[rank]
+        report = self.report(job)
+        self.assertEqual([(v["call"], v["waiting"]) for v in report["flight"]["verdicts"]], [("send 0->1", [0]), ("all_reduce", [1])])
+
     def test_two_groups_that_wait_for_each_other(self) -> None:
         job = Job({"a": [0, 1], "b": [0, 1]}, [("a", "all_reduce"), ("b", "all_reduce")], 2)
         job.run(stop=(1, 0))

@@ -79,7 +79,9 @@ static void add_members(const struct work *w, const struct lpo_flight_group *g,
         else
             at++;
     }
-    for (size_t i = 0; !out->len && i < w->t->flight_groups.len; i++)
+    if (out->len)
+        return;
+    for (size_t i = 0; i < w->t->flight_groups.len; i++)
         if (w->t->flight_groups.at[i].rank >= 0 &&
             compare_groups(&w->t->flight_groups.at[i], g) == 0)
             lpo_vec_push(out, w->t->flight_groups.at[i].rank);
@@ -181,21 +183,22 @@ static bool same_collective(const struct work *w, size_t a, size_t b)
            compare_groups(group_of(w, x), group_of(w, y)) == 0;
 }
 
-/* The first collective of each group that did not complete. */
+/* The first collective of each group that did not complete, and the first message. */
 static void find_verdicts(struct work *w)
 {
     const size_t count = w->t->flight_calls.len;
-    const struct lpo_flight_group *done = NULL;
+    const struct lpo_flight_call *done = NULL;
 
     for (size_t from = 0, to; from < count; from = to) {
         struct lpo_flight_verdict v;
 
         for (to = from + 1; to < count && same_collective(w, from, to);)
             to++;
-        if (done && compare_groups(done, group_of(w, call_at(w, from))) == 0)
+        if (done && done->p2p == call_at(w, from)->p2p &&
+            compare_groups(group_of(w, done), group_of(w, call_at(w, from))) == 0)
             continue;
         if (judge(w, from, to, &v)) {
-            done = group_of(w, call_at(w, from));
+            done = call_at(w, from);
             lpo_vec_push(&w->out->verdicts, v);
         } else {
             free_verdict(&v);

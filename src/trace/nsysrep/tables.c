@@ -350,7 +350,7 @@ static bool make_row(void *ctx, struct lpo_nsysrep_rows *rows, struct lpo_proto 
     struct maker *m = ctx;
     struct row r = begin_row(rows, m->cells);
     struct lpo_proto_field f;
-    uint64_t class = UINT64_MAX;
+    uint64_t class = 0; /* where it is absent, too */
     bool found = m->table->sub == 0;
 
     while (lpo_proto_next(&payload, &f)) {

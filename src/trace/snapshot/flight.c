@@ -96,9 +96,11 @@ static uint32_t count_members(const struct lpo_pickle_value *list)
         for (const struct lpo_pickle_value *key = part->at, *value = part->at + 1;                 \
              key + 1 < part->at + part->count && lpo_snapshot_step(&f->s); key += 2, value += 2)
 
+/* Every rank is in the largest of its groups; the others are parts of the job. */
 static void read_groups(struct flight *f, const struct lpo_pickle_value *config)
 {
     struct lpo_trace *t = f->s.t;
+    uint32_t most = 0, members;
 
     EACH_MEMBER(key, group, config)
     {
@@ -110,9 +112,11 @@ static void read_groups(struct flight *f, const struct lpo_pickle_value *config)
         row = group_of(f, lpo_trace_namen(t, key->text, key->len));
         t->flight_groups.at[row].desc = name_at(f, group, "desc");
         t->flight_groups.at[row].members = name_at(f, group, "ranks");
-        if (ranks)
-            lpo_trace_say_ranks(t, count_members(ranks));
+        members = ranks ? count_members(ranks) : 0;
+        most = members > most ? members : most;
     }
+    if (most)
+        lpo_trace_say_ranks(t, most);
 }
 
 /* By the handle of the group, which its calls name. */
@@ -298,14 +302,12 @@ static bool sniff_flight(const char *path, const unsigned char *head, size_t len
 {
     static const char *const words[] = { "pg_config", "pg_status", "collective_seq_id",
                                          "p2p_seq_id" };
-    /* the profiler writes the groups of its job into its trace, too */
+    /* the profiler's traces have pg_config, too, in their distributedInfo */
     static const char *const traces[] = { "\"distributedInfo\"", "\"schemaVersion\"",
                                           "\"traceEvents\"" };
 
     (void)path;
-    /* the profiler's traces have pg_config, too, in their distributedInfo */
-    if (!lpo_snapshot_is_plain(head, len) || memmem(head, len, "\"schemaVersion\"", 15) ||
-        memmem(head, len, "\"traceEvents\"", 13) || memmem(head, len, "\"distributedInfo\"", 17))
+    if (!lpo_snapshot_is_plain(head, len))
         return false;
     for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
         if (memmem(head, len, traces[i], strlen(traces[i])))
