@@ -77,7 +77,7 @@ enum { KEPT_ROWS = 1 << 16, KINDS = LPO_MEMSET + 1, WORTH_THREADS = 50000 };
     row(queue, lpo_queue, a->timeline, lpo_queue_create(a->trace), lpo_queue_destroy)              \
     row(fusion, lpo_fusion, true, lpo_fusion_create(a->tree), lpo_fusion_destroy)                  \
     row(frameworks, lpo_frameworks, true, lpo_analysis_frameworks_create(a->trace), lpo_analysis_frameworks_destroy)   \
-    row(stacks, lpo_stacks, true, lpo_stacks_create(a->tree), lpo_stacks_destroy)
+    row(stacks, lpo_stacks, true, lpo_stacks_create(a->tree, a->power), lpo_stacks_destroy)
 
 /* The same of what is forgotten under another selection, or when metrics are added. */
 #define OF_SELECTION(row)                                                                          \

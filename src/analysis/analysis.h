@@ -30,6 +30,7 @@ struct lpo_memory_peaks;
 struct lpo_numbers;
 struct lpo_operators;
 struct lpo_operators_rules;
+struct lpo_power;
 struct lpo_region_cells;
 struct lpo_region_selection;
 struct lpo_region_tree;
@@ -67,6 +68,7 @@ struct lpo_analysis {
     struct lpo_region_selection *select;     /* borrowed; NULL: everything */
     struct lpo_counters_sampled *sampled;    /* NULL: none were sampled beside the program */
     const struct lpo_operators_rules *rules; /* of the user, for operators; borrowed; may be NULL */
+    const struct lpo_power *power;           /* of the run; borrowed; may be NULL */
     struct lpo_analysis_memo *memo;          /* what was computed so far */
 };
 

@@ -8,6 +8,8 @@
 #include "analysis/counters/overlay.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/operators/cost.h"
+#include "analysis/power/power.h"
+#include "analysis/power/regions.h"
 #include "region/select.h"
 #include "region/tree.h"
 #include "rundir/belonging.h"
@@ -149,6 +151,18 @@ static void lay_samples(struct lpo_rundir *d)
         lpo_vec_push(&d->problems, "no trace here was recorded while the counters were sampled");
 }
 
+static void lay_power(struct lpo_analysis_run *run)
+{
+    struct lpo_rundir *d = run->dir;
+    struct lpo_err ignored = { 0 }; /* the chapter on power says what is wrong with the file */
+
+    if (!run->power)
+        lpo_power_read(d, lpo_rundir_stage_with(d, LPO_ROLE_POWER), &run->power, &ignored);
+    for (size_t i = 0; i < d->sources.len; i++)
+        if (d->sources.at[i].analysis)
+            d->sources.at[i].analysis->power = run->power;
+}
+
 /* A tool that counts sees only regions with kernels of its own: a pattern for one that another
  * source saw is no pattern that matched nothing. */
 static void match_other_regions(struct lpo_rundir *d)
@@ -179,6 +193,7 @@ static void analyse_all(struct lpo_analysis_run *run)
             lpo_region_tree_use(d->sources.at[i].analysis->tree, d->own_rules);
     changed = lay_counters(d);
     lay_samples(d);
+    lay_power(run);
     for (size_t i = 0; i < d->sources.len; i++) {
         struct lpo_source *s = &d->sources.at[i];
 
@@ -266,6 +281,7 @@ void lpo_analysis_run_destroy(struct lpo_analysis_run *run)
         lpo_analysis_destroy(run->dir->sources.at[i].analysis);
     lpo_rundir_destroy(run->dir);
     lpo_operators_rules_destroy(run->rules);
+    lpo_power_destroy(run->power);
     free(run);
 }
 

@@ -13,6 +13,7 @@
 struct lpo_analysis;
 struct lpo_err;
 struct lpo_operators_rules;
+struct lpo_power;
 struct lpo_region_selection;
 struct lpo_rundir;
 struct lpo_rundir_kind;
@@ -22,6 +23,7 @@ struct lpo_analysis_run {
     struct lpo_rundir *dir;
     size_t attributed; /* traces that were attributed; each once, or sharing is broken */
     struct lpo_operators_rules *rules; /* of the user; NULL: none */
+    struct lpo_power *power;           /* of the GPUs while it ran; NULL: not sampled */
 };
 
 /* Reads nothing yet: see lpo_rundir_open(). */

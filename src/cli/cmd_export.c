@@ -22,7 +22,7 @@
 static const struct lpo_option options[] = {
     { "output", 'o', LPO_OPT_TEXT, "FILE", "what to write; its ending chooses the format" },
     { "weight", 0, LPO_OPT_TEXT, "WHAT",
-      "of stacks: gpu, exposed, idle, bytes or host; what is shown, or shown first (gpu)" },
+      "of stacks: gpu, exposed, idle, bytes, host or energy; what is shown, or shown first (gpu)" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
 
@@ -126,7 +126,8 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     if (!args->nwords || !path)
         return lpo_fail(err, LPO_E_USAGE, "usage: lpo export DIR|FILE… -o FILE");
     if (weight == LPO_STACK_WEIGHTS)
-        return lpo_fail(err, LPO_E_USAGE, "--weight must be gpu, exposed, idle, bytes or host");
+        return lpo_fail(err, LPO_E_USAGE,
+                        "--weight must be gpu, exposed, idle, bytes, host or energy");
     rc = find_format(path, &format, err);
     if (rc == 0)
         rc = lpo_cli_traces_open(app, args, 0, NULL, &run, err);

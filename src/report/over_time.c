@@ -7,6 +7,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/power/power.h"
+#include "analysis/power/regions.h"
 #include "analysis/queue/queue.h"
 #include "analysis/ranks/ranks.h"
 #include "report/trace_records.h"
@@ -122,14 +123,11 @@ static bool of_one_run(struct period its, double offset_ns, struct period ours)
 static bool add_machine(struct lpo_charts *c, const struct lpo_rundir *d, const char *folder,
                         const struct machine *m, struct period *ours)
 {
-    const char *file = lpo_path_join(d->arena, folder, "samples.csv");
-    LPO_AUTO(lpo_file_text) text = NULL;
     LPO_AUTO(lpo_power) p = NULL;
     struct lpo_err err = { 0 }; /* the chapter on power says what is wrong with the file */
     struct period its;
 
-    if (!lpo_rundir_has(d, file) || lpo_rundir_text(d, file, &text, &err) < 0 ||
-        lpo_power_parse(text->at, text->len, &p, &err) < 0)
+    if (lpo_power_read(d, folder, &p, &err) < 0 || !p)
         return false;
     its = period_of(p);
     if (m->name[0] && !of_one_run(its, (double)m->offset_ns, *ours))

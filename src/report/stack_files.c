@@ -21,11 +21,6 @@ static bool has_own(const struct lpo_stack_node *n)
     return false;
 }
 
-static bool counts_bytes(int weight)
-{
-    return weight == LPO_STACK_BYTES;
-}
-
 /* A name of at most LONGEST_NAME bytes, in whole characters. */
 static void add_name(const struct lpo_stack_view *view, const struct lpo_stack_node *n,
                      struct lpo_str *out)
@@ -144,7 +139,10 @@ static void put_profile(const struct lpo_stacks *s, const struct frames *f, int 
     lpo_jw_object(w, NULL);
     lpo_jw_put(w, LPO_KV("type", "sampled"),
                LPO_KV("name", lpo_stacks_weight_name((enum lpo_stack_weight)weight)),
-               LPO_KV("unit", counts_bytes(weight) ? "bytes" : "nanoseconds"));
+               /* speedscope has no unit of energy */
+               LPO_KV("unit", weight == LPO_STACK_ENERGY
+                                  ? "none"
+                                  : lpo_stacks_weight_unit((enum lpo_stack_weight)weight)));
     lpo_jw_array(w, "samples");
     for (uint32_t i = 0; i < s->nodes.len; i++) {
         if (s->nodes.at[i].own[weight] <= 0)
@@ -221,8 +219,8 @@ static void add_bytes(struct lpo_str *to, unsigned field, const char *bytes, siz
     lpo_str_addn(to, bytes, len);
 }
 
-/* Strings: "" first, then the weights and the two units, then a name for each frame. */
-enum { STRING_NS = 1 + LPO_STACK_WEIGHTS, STRING_BYTES, STRING_FRAMES };
+/* Strings: "" first, then the weights, their units, and a name for each frame. */
+enum { STRING_UNITS = 1 + LPO_STACK_WEIGHTS, STRING_FRAMES = STRING_UNITS + LPO_STACK_WEIGHTS };
 
 static void add_strings(const struct lpo_stack_view *view, const struct frames *f,
                         struct lpo_str *out)
@@ -235,8 +233,11 @@ static void add_strings(const struct lpo_stack_view *view, const struct frames *
 
         add_bytes(out, PROFILE_STRING, text, strlen(text));
     }
-    add_bytes(out, PROFILE_STRING, "nanoseconds", strlen("nanoseconds"));
-    add_bytes(out, PROFILE_STRING, "bytes", strlen("bytes"));
+    for (int w = 0; w < LPO_STACK_WEIGHTS; w++) {
+        const char *text = lpo_stacks_weight_unit((enum lpo_stack_weight)w);
+
+        add_bytes(out, PROFILE_STRING, text, strlen(text));
+    }
     for (size_t i = 0; i < f->count; i++) {
         name.len = 0;
         add_name(view, &view->stacks->nodes.at[f->examples[i]], &name);
@@ -251,7 +252,7 @@ static void add_types(struct lpo_str *out)
     for (int w = 0; w < LPO_STACK_WEIGHTS; w++) {
         type.len = 0;
         add_number(&type, TYPE_TYPE, 1 + (unsigned)w);
-        add_number(&type, TYPE_UNIT, counts_bytes(w) ? STRING_BYTES : STRING_NS);
+        add_number(&type, TYPE_UNIT, STRING_UNITS + (unsigned)w);
         add_bytes(out, PROFILE_TYPE, lpo_str_text(&type), type.len);
     }
 }

@@ -20,7 +20,7 @@ from lpo_case import LpoCase  # noqa: E402
 
 DATA = os.path.join(HERE, "..", "data")
 TRACE = os.path.join(DATA, "kineto", "h200_llama8.json.gz")
-WEIGHTS = ("gpu", "exposed", "idle", "bytes", "host")
+WEIGHTS = ("gpu", "exposed", "idle", "bytes", "host", "energy")
 SOME = [TRACE, *(os.path.join(DATA, p) for p in ("kineto/mi250_train.json.gz", "kineto/h200_train_checkpoint.json.gz", "kineto/a100_multistream_event_sync.json.gz",
                                                  "nsys/h200_ranges.sqlite.gz", "nsys/h100_2gpu_cut.sqlite.gz", "native/toy_graph.lpot"))]
 
@@ -123,6 +123,24 @@ class Export(LpoCase):
         with open(self.export(path, "folded", "host"), encoding="utf-8") as f:
             self.assertEqual(sorted(f), ["a:b 50000\n", "a:b;aten::mm 45000\n", "a:b;aten::mm;cudaLaunchKernel 5000\n"])
 
+    def test_energy_is_power_over_the_exposed_time(self) -> None:
+        """A run folder: 400 W, then rising to 600 W in a second; a kernel beside another counts where it is alone."""
+        run, base = os.path.join(self.cwd, "run"), 1794725060000000000
+        shutil.copytree(os.path.join(DATA, "runs", "h200_llama"), run)
+        shutil.rmtree(os.path.join(run, "torch_profiler"))
+        os.makedirs(os.path.join(run, "torch_profiler"))
+        events = [{"ph": "X", "cat": "kernel", "name": n, "pid": 0, "tid": stream, "ts": ts, "dur": dur, "args": {"device": 0, "stream": stream}}
+                  for n, stream, ts, dur in (("a", 7, 0, 2000), ("b", 8, 1000, 2000), ("late", 7, 1500000, 1000))]
+        with open(os.path.join(run, "torch_profiler", "rank0.trace.json"), "w", encoding="utf-8") as f:
+            json.dump({"schemaVersion": 1, "baseTimeNanoseconds": base, "deviceProperties": [{"id": 0, "name": "g"}], "traceEvents": events}, f)
+        with open(os.path.join(run, "nvml", "samples.csv"), "w", encoding="utf-8") as f:
+            f.write("unix_ns,gpu,power_mw\n" + "".join(f"{base + ms * 1000000},0,{mw}\n" for ms, mw in ((-500, 400000), (500, 400000), (1000, 400000), (2000, 600000))))
+        with open(self.export(run, "folded", "energy"), encoding="utf-8") as f:
+            self.assertEqual(sorted(f), ["a 800000\n", "b 400000\n", "late 500100\n"])
+        os.unlink(os.path.join(run, "nvml", "samples.csv"))
+        with open(self.export(run, "folded", "energy"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "")
+
     def test_a_file_is_no_more_than_some_ten_times_the_trace(self) -> None:
         """Chains 2,000 deep, and 20,000 names below one of 255 long ones: sums stay, depth and size are bounded."""
         def slices(names: list[tuple[str, int, int]]) -> list[dict]:
@@ -156,10 +174,10 @@ class Export(LpoCase):
             self.skipTest("needs go tool pprof (Debian: golang-go, 400 MB)")
         path = self.export(TRACE, "pb.gz")
         for weight, stacks in pprof(path).items():
-            done = subprocess.run([*pprof_words, "-top", "-unit=ns", "-sample_index=" + weight, path], capture_output=True, text=True, env={**os.environ, "HOME": self.cwd}, timeout=120)
+            done = subprocess.run([*pprof_words, "-top", *([] if weight == "energy" else ["-unit=ns"]), "-sample_index=" + weight, path], capture_output=True, text=True, env={**os.environ, "HOME": self.cwd}, timeout=120)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"Type: {weight}\n", done.stdout)
-            total = re.search(r" of (\d+)(ns|B) total", done.stdout)
+            total = re.search(r" of (\d+)(ns|B|microjoules|) total", done.stdout)
             self.assertEqual(int(total[1]) if total else 0, sum(stacks.values()), done.stdout[:300])
 
 

@@ -158,7 +158,7 @@ export async function threadEvents(e: Events, of: Slices, rows: number[]): Promi
   return s;
 }
 
-export const WEIGHTS = ["gpu", "exposed", "idle", "bytes", "host"] as const;
+export const WEIGHTS = ["gpu", "exposed", "idle", "bytes", "host", "energy"] as const;
 
 /** A node of the stacks: what is its own, and that with all below it, by WEIGHTS. */
 export interface StackNode { frame: Frame; parent: StackNode | null; children: StackNode[]; count: number; own: number[]; total: number[]; was?: { own: number[]; total: number[] } }

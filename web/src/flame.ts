@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flame graph: ranges, lines of Python, modules, operators and kernels, each as wide as its GPU time, exposed time,
-// idle time, bytes or host time. In the order of time, the largest to the left, or around one frame (who leads to it,
+// idle time, bytes, host time or energy. In the order of time, the largest to the left, or around one frame (who leads to it,
 // what it consists of). Its sums are those of the tables. Of a comparison: red and blue.
 import { Frame, Raw, StackNode, WEIGHTS, colour, ink } from "./data";
 import { copy, el, visible } from "./dom";
@@ -8,7 +8,7 @@ import * as format from "./format";
 import { number } from "./tables";
 
 type Weight = typeof WEIGHTS[number];
-const LABELS: Record<Weight, string> = { gpu: "GPU time", exposed: "exposed GPU time", idle: "GPU idle before", bytes: "bytes copied", host: "host time" };
+const LABELS: Record<Weight, string> = { gpu: "GPU time", exposed: "exposed GPU time", idle: "GPU idle before", bytes: "bytes copied", host: "host time", energy: "energy of the GPU" };
 const ROW = 20, HUES: Record<string, number> = { region: 210, module: 170, line: 45, operator: 265, call: 0, backward: 330 };
 const ORDERS: [string, string][] = [["time", "in order of time"], ["heavy", "largest first"], ["frame", "around the chosen frame"]];
 
@@ -81,7 +81,7 @@ export class Flame {
     return [...sums.values()];
   }
 
-  private text(value: number): string { return this.weight === "bytes" ? format.bytes(value) : format.ns(value); }
+  private text(value: number): string { return this.weight === "bytes" ? format.bytes(value) : this.weight === "energy" ? format.joules(value / 1e6) : format.ns(value); }
 
   private nameOf(f: Frame): string { return this.folded && /^(region|module|operator)$/.test(f.kind) ? layers(f.name) : f.name; }
 

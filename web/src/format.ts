@@ -20,6 +20,8 @@ export const ns = (v: number | null | undefined): string =>
 export const bytes = (v: number | null | undefined): string =>
   v === null || v === undefined ? "n/a" : scaled(v, [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [1024, "KiB"], [1, "B"]]);
 
+export const joules = (v: number): string => scaled(v, [[1, "J"], [1e-3, "mJ"], [1e-6, "uJ"]]);
+
 export const count = (v: number | null | undefined): string =>
   v === null || v === undefined ? "n/a" : v.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ",");
 

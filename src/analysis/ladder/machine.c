@@ -8,6 +8,7 @@
 #include "analysis/ladder/private.h"
 #include "analysis/limits/limits.h"
 #include "analysis/power/power.h"
+#include "analysis/power/regions.h"
 #include "region/tree.h"
 #include "rundir/rundir.h"
 #include "util/err.h"
@@ -108,20 +109,6 @@ struct slowed {
     double clock_sum, highest_mhz; /* of slowed samples; of all samples of the run */
 };
 
-/* Numbers of CUDA and NVML may differ, so that of several GPUs none is taken unless the trace has
- * all of them. */
-static const struct lpo_power_gpu *find_gpu(const struct ladder_work *w, const struct lpo_power *p)
-{
-    int64_t id = w->t->devices.at[lpo_critical_gpu_op(&w->g, 0)->device].id;
-
-    if (p->gpus.len == 1 && w->t->devices.len == 1)
-        return &p->gpus.at[0];
-    for (size_t i = 0; i < p->gpus.len && p->gpus.len == w->t->devices.len; i++)
-        if ((int64_t)p->gpus.at[i].gpu == id)
-            return &p->gpus.at[i];
-    return NULL;
-}
-
 static void read_samples(const struct lpo_power_gpu *g, int64_t from_ns, int64_t to_ns,
                          struct slowed *out)
 {
@@ -173,19 +160,15 @@ static void add_slowed(struct ladder_work *w, const struct slowed *s)
 void lpo_ladder_clocks(struct ladder_work *w)
 {
     const char *stage = w->d && w->d->dir ? lpo_rundir_stage_with(w->d, LPO_ROLE_POWER) : NULL;
-    const char *file = stage ? lpo_path_join(w->d->arena, stage, "samples.csv") : NULL;
     struct lpo_err ignored = { 0 }; /* the chapter on power shows what is wrong with the file */
     int64_t from_ns = w->out->window.start_ns, to_ns = from_ns + w->out->window.wall_ns;
     const struct lpo_power_gpu *gpu;
-    LPO_AUTO(lpo_file_text) text = NULL;
     LPO_AUTO(lpo_power) p = NULL;
     struct slowed s = { 0 };
 
-    if (!file || !lpo_rundir_has(w->d, file) || w->t->epoch_ns == LPO_NO_TIME || !w->g.ops.len ||
-        lpo_rundir_text(w->d, file, &text, &ignored) < 0 ||
-        lpo_power_parse(text->at, text->len, &p, &ignored) < 0)
+    if (!w->g.ops.len || lpo_power_read(w->d, stage, &p, &ignored) < 0)
         return;
-    gpu = find_gpu(w, p);
+    gpu = lpo_power_gpu_of(p, w->t, lpo_critical_gpu_op(&w->g, 0)->device);
     if (!gpu || __builtin_add_overflow(from_ns, w->t->epoch_ns, &from_ns) ||
         __builtin_add_overflow(to_ns, w->t->epoch_ns, &to_ns))
         return;

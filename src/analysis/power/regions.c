@@ -9,10 +9,41 @@
 #include "region/tree.h"
 #include "region/windows.h"
 #include "rundir/rundir.h"
+#include "util/err.h"
+#include "util/file.h"
 #include "util/json.h"
+#include "util/path.h"
 #include "util/str.h"
 
 enum { LEVELS_BELOW = 1 };
+
+int lpo_power_read(const struct lpo_rundir *d, const char *folder, struct lpo_power **out,
+                   struct lpo_err *err)
+{
+    const char *file = folder && d->dir ? lpo_path_join(d->arena, folder, "samples.csv") : NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
+
+    *out = NULL;
+    if (!file || !lpo_rundir_has(d, file))
+        return 0;
+    if (lpo_rundir_text(d, file, &text, err) < 0 ||
+        lpo_power_parse(text->at, text->len, out, err) < 0)
+        return err->code;
+    return 0;
+}
+
+/* Numbers of CUDA and NVML may differ, so that of several GPUs none is taken unless the trace has
+ * all of them. */
+const struct lpo_power_gpu *lpo_power_gpu_of(const struct lpo_power *p, const struct lpo_trace *t,
+                                             uint16_t device)
+{
+    if (!p || t->epoch_ns == LPO_NO_TIME || p->gpus.len != t->devices.len)
+        return NULL;
+    for (size_t i = 0; i < p->gpus.len; i++)
+        if (p->gpus.len == 1 || (int64_t)p->gpus.at[i].gpu == (int64_t)t->devices.at[device].id)
+            return &p->gpus.at[i];
+    return NULL;
+}
 
 /* GPUs beside the ones of the program idle at tens of watts, which are not the program's. */
 static bool in_use(const struct lpo_power_gpu *g)

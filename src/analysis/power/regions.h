@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analysis/power/regions.h - energy by region: samples of NVML joined with a trace. */
+/* analysis/power/regions.h - samples of NVML joined with a trace: energy by region. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,10 +9,20 @@
 #include "util/measure.h"
 #include "util/vec.h"
 
+struct lpo_err;
 struct lpo_power;
+struct lpo_power_gpu;
 struct lpo_region_tree;
 struct lpo_rundir;
 struct lpo_source;
+struct lpo_trace;
+
+/* The samples in a folder of a run; NULL: `folder` (may be NULL) has none. */
+int lpo_power_read(const struct lpo_rundir *d, const char *folder, struct lpo_power **out,
+                   struct lpo_err *err);
+/* Those of a GPU of a trace; NULL where it is not known which of NVML's it is (`p` may be NULL). */
+const struct lpo_power_gpu *lpo_power_gpu_of(const struct lpo_power *p, const struct lpo_trace *t,
+                                             uint16_t device);
 
 struct lpo_region_power {
     uint32_t node;

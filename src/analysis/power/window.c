@@ -78,7 +78,7 @@ static struct point integral(const struct lpo_power_gpu *g, int64_t ns)
 {
     size_t i = before(g, ns), last = g->samples.len - 1;
     const struct lpo_power_sample *a, *b;
-    double part;
+    double part, joules;
 
     if (i == 0)
         return beyond(&g->samples.at[0], ns - g->samples.at[0].unix_ns);
@@ -87,7 +87,12 @@ static struct point integral(const struct lpo_power_gpu *g, int64_t ns)
     a = &g->samples.at[i - 1];
     b = &g->samples.at[i];
     part = (double)(ns - a->unix_ns) / (double)(b->unix_ns - a->unix_ns);
-    return (struct point){ a->joules + part * (b->joules - a->joules),
+    joules = part * (b->joules - a->joules);
+    if (b->joules > a->joules) /* power changes evenly */
+        joules *=
+            (part * (double)b->value[LPO_POWER_MW] + (2 - part) * (double)a->value[LPO_POWER_MW]) /
+            ((double)a->value[LPO_POWER_MW] + (double)b->value[LPO_POWER_MW]);
+    return (struct point){ a->joules + joules,
                            (double)a->unknown_ns + part * (double)(b->unknown_ns - a->unknown_ns) };
 }
 

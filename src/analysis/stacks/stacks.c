@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/stacks/stacks.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "analysis/power/power.h"
+#include "analysis/power/regions.h"
 #include "region/tree.h"
 #include "trace/host.h"
 #include "trace/trace.h"
@@ -12,7 +15,7 @@
 
 enum { SLICES = LPO_HOST_SLICES, LAYERS = 3 };
 
-static const char *const weights[] = { "gpu", "exposed", "idle", "bytes", "host" };
+static const char *const weights[] = { "gpu", "exposed", "idle", "bytes", "host", "energy" };
 static const char *const kinds[] = { "region", "module", "line",   "operator", "call",
                                      "kernel", "copy",   "memset", "backward" };
 
@@ -24,11 +27,19 @@ struct build {
     uint32_t *node_of;                   /* children's rows to nodes: the same numbers */
     uint32_t *launch_node;               /* per launch: the node around it; LPO_NONE: none */
     uint64_t room;                       /* how much wider all nodes may get */
+    const struct lpo_power *power;       /* NULL: not known */
 };
 
 const char *lpo_stacks_weight_name(enum lpo_stack_weight weight)
 {
     return weights[weight];
+}
+
+const char *lpo_stacks_weight_unit(enum lpo_stack_weight weight)
+{
+    return weight == LPO_STACK_BYTES    ? "bytes"
+           : weight == LPO_STACK_ENERGY ? "microjoules"
+                                        : "nanoseconds";
 }
 
 enum lpo_stack_weight lpo_stacks_weight_of(const char *name)
@@ -252,8 +263,25 @@ static int64_t uncovered(const spans *cover, size_t *at, int64_t start_ns, int64
 struct device {
     const uint32_t *rows; /* of gpu_ops */
     size_t count;
-    const uint32_t *nodes; /* per row of gpu_ops */
+    const uint32_t *nodes;             /* per row of gpu_ops */
+    const struct lpo_power_gpu *power; /* its samples; NULL: none */
 };
+
+/* What the GPU used in `ns` of the time between two moments of the trace; 0: not known. */
+static int64_t energy_of(const struct build *b, const struct device *d, int64_t from_ns,
+                         int64_t to_ns, int64_t ns)
+{
+    int64_t from, to;
+    struct lpo_measure joules;
+
+    if (!d->power || __builtin_add_overflow(from_ns, b->t->epoch_ns, &from) ||
+        __builtin_add_overflow(to_ns, b->t->epoch_ns, &to))
+        return 0;
+    joules = lpo_power_joules(d->power, from, to);
+    return lpo_measure_known(joules)
+               ? llround(joules.value * 1e6 * (double)ns / (double)(to_ns - from_ns))
+               : 0;
+}
 
 /* One layer: what of it is seen beside the layers before, which cover `before`. */
 static void expose_layer(struct build *b, const struct device *d, unsigned layer,
@@ -264,12 +292,13 @@ static void expose_layer(struct build *b, const struct device *d, unsigned layer
 
     for (size_t i = 0; i < d->count; i++) {
         const struct lpo_gpu_op *op = &b->t->gpu_ops.at[d->rows[i]];
-        int64_t from = op->start_ns > seen_ns ? op->start_ns : seen_ns;
+        int64_t from = op->start_ns > seen_ns ? op->start_ns : seen_ns, ns;
 
         if (layer_of(b->tree, op) != layer || from >= op->end_ns)
             continue;
-        add_own(b, d->nodes[d->rows[i]], LPO_STACK_EXPOSED,
-                uncovered(before, &at, from, op->end_ns));
+        ns = uncovered(before, &at, from, op->end_ns);
+        add_own(b, d->nodes[d->rows[i]], LPO_STACK_EXPOSED, ns);
+        add_own(b, d->nodes[d->rows[i]], LPO_STACK_ENERGY, energy_of(b, d, from, op->end_ns, ns));
         seen_ns = op->end_ns;
     }
 }
@@ -338,16 +367,18 @@ static void add_operations(struct build *b)
 
         for (end = i; end < count && t->gpu_ops.at[rows[end]].device == device; end++)
             ;
-        split_device(b, &(struct device){ rows + i, end - i, nodes });
+        split_device(
+            b, &(struct device){ rows + i, end - i, nodes, lpo_power_gpu_of(b->power, t, device) });
     }
     free(rows);
     free(nodes);
 }
 
-struct lpo_stacks *lpo_stacks_create(const struct lpo_region_tree *tree)
+struct lpo_stacks *lpo_stacks_create(const struct lpo_region_tree *tree,
+                                     const struct lpo_power *power)
 {
     const struct lpo_trace *t = tree->trace;
-    struct build b = { .tree = tree, .t = t, .s = lpo_xcalloc(1, sizeof *b.s) };
+    struct build b = { .tree = tree, .t = t, .s = lpo_xcalloc(1, sizeof *b.s), .power = power };
     uint64_t rows = t->ranges.len + t->python.len + t->ops.len + t->calls.len + t->gpu_ops.len;
     open_slices open = { 0 };
 

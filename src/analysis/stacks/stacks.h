@@ -3,13 +3,21 @@
  * modules, lines of Python and operators to the kernel, for flame graphs and other people's
  * viewers.
  *
- * Each node has what is its own, of five kinds. The sums over all nodes are those of the tables:
+ * Each node has what is its own, of six kinds. The sums over all nodes are those of the tables:
  *
  *   gpu      time of kernels, copies and memsets, each counted whole
+ *
  *   exposed  the same, each moment of a GPU once: what computes goes before what communicates, that
- *            before copies, and of one kind what started first. Its sum is the busy time of the
- * wall idle     of the GPU before an operation that ends an idle time, at that operation bytes
- * copied and set host     time of the host threads inside slices, without the slices inside them
+ *            before copies, and of one kind what started first. The sum is the busy time of the
+ * wall
+ *
+ *   idle     of the GPU before an operation that ends an idle time, at that operation
+ *
+ *   bytes    copied and set
+ *
+ *   host     time of the host threads inside slices, without the slices inside them
+ *
+ *   energy   of the GPU during the exposed time, in microjoules, where its power was sampled
  *
  * A backward operator's kernels lie under the region of their forward, below "(backward)". Where no
  * slices were recorded around a launch, its region stands for them. */
@@ -21,6 +29,7 @@
 #include "util/auto.h"
 #include "util/vec.h"
 
+struct lpo_power;
 struct lpo_region_tree;
 
 enum lpo_stack_kind {
@@ -42,6 +51,7 @@ enum lpo_stack_weight {
     LPO_STACK_IDLE,
     LPO_STACK_BYTES,
     LPO_STACK_HOST,
+    LPO_STACK_ENERGY,
     LPO_STACK_WEIGHTS
 };
 
@@ -67,11 +77,15 @@ struct lpo_stacks {
 #define LPO_STACKS_DEEPEST 256
 #define LPO_STACKS_WIDTH   1024
 
-struct lpo_stacks *lpo_stacks_create(const struct lpo_region_tree *tree);
+/* `power`: of the run; NULL: not known. */
+struct lpo_stacks *lpo_stacks_create(const struct lpo_region_tree *tree,
+                                     const struct lpo_power *power);
 void lpo_stacks_destroy(struct lpo_stacks *s); /* NULL is fine */
 
-/* "gpu", "exposed" … and what it counts; the inverse: LPO_STACK_WEIGHTS where there is none. */
+/* "gpu", "exposed" …, and "nanoseconds", "bytes" or "microjoules"; the inverse of the first:
+ * LPO_STACK_WEIGHTS where there is none. */
 const char *lpo_stacks_weight_name(enum lpo_stack_weight weight);
+const char *lpo_stacks_weight_unit(enum lpo_stack_weight weight);
 enum lpo_stack_weight lpo_stacks_weight_of(const char *name);
 const char *lpo_stacks_kind_name(enum lpo_stack_kind kind);
 enum lpo_stack_kind lpo_stacks_kind_of(uint32_t host_kind); /* of a slice: enum lpo_host_kind */

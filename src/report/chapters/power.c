@@ -115,22 +115,29 @@ static void stage_table(struct lpo_doc *doc, const struct lpo_rundir *d, const s
     stage_rows(t, d->has_manifest ? &d->manifest : NULL, p, NULL);
 }
 
+static bool read_samples(struct lpo_doc *doc, const struct lpo_rundir *d, const char *folder,
+                         struct lpo_power **out)
+{
+    struct lpo_err err = { 0 };
+
+    if (lpo_power_read(d, folder, out, &err) < 0)
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "%s cannot be read: %s",
+                     lpo_path_join(d->arena, folder, "samples.csv"), lpo_err_cause(&err));
+    return *out;
+}
+
 /* The samples of another machine of the job, in the folder of the rank that took them. */
 static void machine_rows(struct lpo_doc *doc, struct lpo_table *t, const struct lpo_rundir *d,
-                         const char *member, const char *file)
+                         const char *member, const char *folder)
 {
-    LPO_AUTO(lpo_file_text) text = NULL;
     LPO_AUTO(lpo_power) p = NULL;
     struct lpo_manifest m = { .arena = d->arena, .dir = lpo_rundir_path(d, member) };
     struct machine machine = { lpo_rundir_member_rank(member), NULL };
     const struct lpo_json *env = NULL;
     struct lpo_err err = { 0 };
 
-    if (lpo_rundir_text(d, file, &text, &err) < 0 ||
-        lpo_power_parse(text->at, text->len, &p, &err) < 0) {
-        lpo_doc_note(doc, LPO_NOTE_WARNING, "%s cannot be read: %s", file, lpo_err_cause(&err));
+    if (!read_samples(doc, d, folder, &p))
         return;
-    }
     if (d->private_too &&
         lpo_json_read_file(d->arena, lpo_path_join(d->arena, m.dir, "env.json"), &env, &err) == 0)
         machine.host = lpo_json_text(lpo_json_at(env, "host.name"), NULL);
@@ -153,7 +160,7 @@ static void machine_table(struct lpo_doc *doc, const struct lpo_rundir *d, const
             t = lpo_doc_table(doc, "power_machines",
                               "Other machines of the job: each stage by the machine's own clock",
                               machine_columns, COUNT(machine_columns));
-        machine_rows(doc, t, d, members[i], file);
+        machine_rows(doc, t, d, members[i], folder);
     }
 }
 
@@ -244,18 +251,13 @@ void lpo_report_chapter_power(struct lpo_doc *doc, const struct lpo_rundir *d,
 {
     const char *stage = lpo_rundir_stage_with(d, LPO_ROLE_POWER);
     const char *file = stage ? lpo_path_join(d->arena, stage, "samples.csv") : NULL;
-    LPO_AUTO(lpo_file_text) text = NULL;
     LPO_AUTO(lpo_power) p = NULL;
-    struct lpo_err err = { 0 };
 
     if (!file || !lpo_rundir_has(d, file))
         return;
     lpo_doc_section(doc, "power", "Power and clocks", 1);
-    if (lpo_rundir_text(d, file, &text, &err) < 0 ||
-        lpo_power_parse(text->at, text->len, &p, &err) < 0) {
-        lpo_doc_note(doc, LPO_NOTE_WARNING, "%s cannot be read: %s", file, lpo_err_cause(&err));
+    if (!read_samples(doc, d, stage, &p))
         return;
-    }
     if (p->skipped)
         lpo_doc_note(doc, LPO_NOTE_WARNING, "%llu lines of %s are not samples and were skipped",
                      (unsigned long long)p->skipped, file);

@@ -33,7 +33,7 @@
  *     frames    [{kind, name, kernel}]: regions, modules, lines, operators, calls, kernels;
  * `kernel` is a row in `kernels`. stacks    { count, left_out, packed }: what was open around the
  * work (analysis/stacks/). Per node: rows back to its parent (0: at the top), row in `frames`, how
- * often, then what is its own: GPU ns, exposed ns, idle ns, bytes, host ns. host      { zero_ns,
+ * often, then what is its own: GPU ns, exposed ns, idle ns, bytes, host ns, energy. host      { zero_ns,
  * least_ns, threads: [{row, process, thread, count, left_out}], packed }: slices of the threads, in
  * order of their starts. Per slice: ns since the start of the one before, ns of its length, row in
  * `frames`. Those shorter than least_ns are left out.
