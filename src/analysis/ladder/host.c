@@ -84,11 +84,12 @@ enum { FRAME_COST_NS = 500, OPERATOR_COST_NS = 700 };
 
 struct context {
     uint32_t parent, name, kind;
-    uint8_t rung;       /* enum lpo_rung_kind by its name or what it lies in; NO_KIND */
-    bool named;         /* by its own name */
-    uint32_t candidate; /* LPO_NONE */
-    int64_t all_ns, long_ns, most_ns; /* of the path, what lies in it too; the longest visit */
-    int64_t total_ns;                 /* of the window, on the path or not */
+    uint8_t rung;            /* enum lpo_rung_kind by its name or what it lies in; NO_KIND */
+    bool named;              /* by its own name */
+    uint32_t candidate;      /* LPO_NONE */
+    int64_t all_ns, long_ns; /* of the path; after add_up() what lies in it too */
+    int64_t most_ns;         /* the longest visit */
+    int64_t total_ns;        /* of the window, on the path or not */
     uint64_t visits;
     uint32_t step, steps; /* the last step with a visit on the path; how many */
 };
@@ -161,7 +162,9 @@ static uint32_t context_of(struct host *h, uint32_t parent, const struct lpo_sli
         c.named = k != NO_KIND;
         c.rung = c.named ? (uint8_t)k : c.rung;
     }
-    if (step)
+    if (h->counted)
+        c.candidate = h->all.at[parent].candidate;
+    else if (step)
         c.candidate = LPO_NONE - 1; /* a step: its parts are looked at */
     lpo_vec_push(&h->all, c);
     return row;
@@ -299,30 +302,39 @@ static bool starts_up(const struct host *h, const struct piece *p)
 
 static void sum_piece(struct host *h, const struct piece *p)
 {
-    int64_t path_ns = starts_up(h, p) ? 0 : p->path_ns;
     uint32_t step = h->w->steps ? lpo_ladder_step_at(h->w, p->start_ns) : LPO_NONE;
+    struct context *c = &h->all.at[p->context];
 
-    for (uint32_t at = p->context;; at = h->all.at[at].parent) {
-        struct context *c = &h->all.at[at];
-
-        c->all_ns += path_ns;
-        c->long_ns += p->is_long ? path_ns : 0;
-        if (path_ns > 0 && c->step != step) {
-            c->step = step;
-            c->steps++;
-        }
-        if (at == 0)
-            break;
+    if (starts_up(h, p) || p->path_ns <= 0)
+        return;
+    c->all_ns += p->path_ns;
+    c->long_ns += p->is_long ? p->path_ns : 0;
+    /* what is around a context with that step has it already */
+    for (; c->step != step; c = &h->all.at[c->parent]) {
+        c->step = step;
+        c->steps++;
     }
 }
 
-static uint32_t candidate_of(const struct host *h, uint32_t context)
+/* Rows come after those that they lie in. */
+static void add_up(struct host *h)
 {
-    for (uint32_t at = context;; at = h->all.at[at].parent) {
-        if (h->all.at[at].candidate < LPO_NONE - 1)
-            return h->all.at[at].candidate;
-        if (at == 0)
-            return LPO_NONE;
+    for (size_t i = h->all.len; i-- > 1;) {
+        struct context *around = &h->all.at[h->all.at[i].parent];
+
+        around->all_ns += h->all.at[i].all_ns;
+        around->long_ns += h->all.at[i].long_ns;
+    }
+}
+
+/* What lies in the context of a candidate is that candidate. */
+static void hand_down(struct host *h)
+{
+    for (size_t i = 0; i < h->all.len; i++) {
+        struct context *c = &h->all.at[i];
+
+        if (c->candidate >= LPO_NONE - 1)
+            c->candidate = i ? h->all.at[c->parent].candidate : LPO_NONE;
     }
 }
 
@@ -339,7 +351,7 @@ static void count_step(struct host *h, uint32_t candidate, const struct piece *p
 
 static void emit_piece(struct host *h, const struct piece *p)
 {
-    uint32_t candidate = candidate_of(h, p->context), *at;
+    uint32_t candidate = h->all.at[p->context].candidate, *at;
     int64_t ns = p->ns, *sum;
 
     if (starts_up(h, p))
@@ -373,7 +385,7 @@ static void sum_rest(struct host *h, const struct piece *p)
 {
     int64_t *sum;
 
-    if (candidate_of(h, p->context) != LPO_NONE)
+    if (h->all.at[p->context].candidate != LPO_NONE)
         return;
     if (once(h, p, &sum))
         *sum += p->path_ns;
@@ -836,7 +848,9 @@ void lpo_ladder_host(struct ladder_work *w)
     h.range_cost_ns = h.profiler == LPO_NONE ? 0 : range_cost(w->t);
     find_begin(&h);
     sweep_all(&h);
+    add_up(&h);
     pick_all(&h);
+    hand_down(&h);
     h.counted = true;
     h.each = sum_rest;
     sweep_all(&h);

@@ -31,12 +31,16 @@
  *               idle time, and the bytes of copies, at the bucket in which they begin.
  *
  *     frames    [{kind, name, kernel}]: regions, modules, lines, operators, calls, kernels;
- * `kernel` is a row in `kernels`. stacks    { count, left_out, packed }: what was open around the
- * work (analysis/stacks/). Per node: rows back to its parent (0: at the top), row in `frames`, how
- * often, then what is its own: GPU ns, exposed ns, idle ns, bytes, host ns, energy. host      { zero_ns,
- * least_ns, threads: [{row, process, thread, count, left_out}], packed }: slices of the threads, in
- * order of their starts. Per slice: ns since the start of the one before, ns of its length, row in
- * `frames`. Those shorter than least_ns are left out.
+ *               `kernel` is a row in `kernels`.
+ *
+ *     stacks    { count, left_out, packed }: what was open around the work (analysis/stacks/). Per
+ *               node: rows back to its parent (0: at the top), row in `frames`, how often, then
+ *               what is its own, of each weight.
+ *
+ *     host      { zero_ns, least_ns, threads: [{row, process, thread, count, left_out}], packed }:
+ *               slices of the threads, in order of their starts. Per slice: ns since the start of
+ *               the one before, ns of its length, row in `frames`. Those shorter than least_ns are
+ *               left out.
  *
  *     shapes    how kernels were launched, most often first: [row in `kernels`, launches, grid x,
  *               y, z, block x, y, z].
@@ -47,8 +51,9 @@
  *               value, less that of the point before. Zero is that of the strip for the clock
  *               "trace", else the first point of all charts with that clock.
  *     stages    [{name, at_ns, ns}]: when stages ran, from the zero of the clock "unix".
- *     a, b      of a comparison: { frames, stacks } of the first run of each side, and nothing
- * else. rank_steps   { ranks: [...], columns: [[first, last], …], parts: [...], packed }: ranks ×
+ *     a, b      of a comparison: { frames, stacks } of the first run of each side; nothing else.
+ *
+ *     rank_steps   { ranks: [...], columns: [[first, last], …], parts: [...], packed }: ranks ×
  *               steps. Per cell, rank after rank: steps (0: none), of them with GPU work, of them
  *               with a known bubble; then ns of each part of one step that is known: the first by
  *               steps, the last by bubbles, the others by GPU work.
