@@ -372,8 +372,22 @@ static size_t choose_group(const struct work *w, size_t file)
     return w->groups;
 }
 
-static const char *group_name(struct lpo_arena *a, const struct file *first, size_t files)
+/* Is this number of their names the same in all files of the group? */
+static bool is_shared(const struct work *w, const struct file *first, size_t number)
 {
+    for (size_t i = 0; i < w->files.len; i++) {
+        const struct file *f = &w->files.at[i];
+
+        if (f->group == first->group &&
+            (number >= f->name.count || f->name.numbers[number] != first->name.numbers[number]))
+            return false;
+    }
+    return true;
+}
+
+static const char *group_name(const struct work *w, const struct file *first, size_t files)
+{
+    struct lpo_arena *a = w->a;
     LPO_STR s = { 0 };
     size_t n = 0;
 
@@ -382,10 +396,10 @@ static const char *group_name(struct lpo_arena *a, const struct file *first, siz
     for (const char *at = first->name.key; *at; at++) {
         if (*at != '#')
             lpo_str_addc(&s, *at);
-        else if (first->parts[n++] != FIXED)
-            lpo_str_addc(&s, '*');
-        else
+        else if (n++, first->parts[n - 1] == FIXED || is_shared(w, first, n - 1))
             lpo_str_add_int(&s, first->name.numbers[n - 1]);
+        else
+            lpo_str_addc(&s, '*');
     }
     return lpo_arena_strdup(a, lpo_str_text(&s));
 }
@@ -425,7 +439,7 @@ static void make_groups(struct work *w, struct lpo_rundir_groups *out)
                 first = first ? first : f;
             lpo_vec_push(&group.files, f->path);
         }
-        group.name = group_name(w->a, first, group.files.len);
+        group.name = group_name(w, first, group.files.len);
         lpo_vec_push(&out->all, group);
     }
     for (size_t i = 0; i < w->files.len; i++)

@@ -108,6 +108,13 @@ class Folders(unittest.TestCase):
                 self.assertEqual(json.load(f)["kind"], "run")
         self.assertEqual(lpo("report", self.dir.name, "-o", out).returncode, 0)  # again, over itself
 
+    def test_names_of_groups_tell_them_apart(self) -> None:
+        for at in (1762000000, 1762000600):
+            for rank in range(2):
+                self.write(f"{at}.12/{at}.12-TP-{rank}.trace.json.gz", kineto(None, 0, at))
+        self.assertEqual([t["name"] for t in self.report()["traces"]],
+                         ["1762000000.12/1762000000.12-TP-*", "1762000600.12/1762000600.12-TP-*"])
+
     def test_one_that_cannot_be_read_leaves_the_others(self) -> None:
         self.write("bert.json", kineto(None, 0, T0))
         self.write("resnet.json", b'{"schemaVersion": 1, "traceEvents": 7')
