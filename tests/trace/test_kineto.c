@@ -32,6 +32,9 @@ static void describe(const struct lpo_trace *t, struct lpo_str *out)
             lpo_str_addf(out, " by t%lld@%lld-%lld", (long long)t->threads.at[l->thread].tid,
                          (long long)l->start_ns, (long long)l->end_ns);
         }
+        for (uint32_t k = 0; w->stack != LPO_NONE && k < t->stacks.at[w->stack].count; k++)
+            lpo_str_addf(out, "%s%s", k ? "/" : " in ",
+                         lpo_trace_text(t, t->frames.at[t->stacks.at[w->stack].first + k].name));
         lpo_str_add(out, ")");
     }
     for (size_t i = 0; i < t->ranges.len; i++) {
@@ -80,6 +83,33 @@ static const struct kineto_case {
                                                            "1", "\"Input dims\": [[ 8, 2 ], []]")),
       "K(k 1000+1000 p12 d0 s9)C(c 2000+1000 p12 d1 s9 64B)S(s 4000+1000 p12 d1 s9)"
       "O(o [[8,2],[]] 1000-2000)" },
+    { "steps that are operators",
+      FILE_OF(X("Operator", "ProfilerStep#4", "3", "4", "1", "5",
+                "") "," X("Operator", "aten::mm", "3", "4", "2", "1",
+                          "") "," X("cpu_op", "ProfilerStep#", "3", "4", "3", "1", "")),
+      "R(ProfilerStep#4 1000-6000 t4)O(aten::mm  2000-3000)O(ProfilerStep#  3000-4000)" },
+    { "annotations on streams alone",
+      FILE_OF(X("gpu_user_annotation", "in", "0", "7", "2", "2", "") "," X(
+          "gpu_user_annotation", "out", "0", "7", "2", "5",
+          "") "," X("gpu_user_annotation", "other", "0", "8", "2", "5",
+                    "") "," X("kernel", "a", "0", "7", "2", "2",
+                              "") "," X("kernel", "b", "0", "7", "5", "2",
+                                        "") "," X("kernel", "c", "0", "7", "6", "2", "")),
+      "K(a 2000+2000 p-1 d0 s7 in out/in)K(b 5000+2000 p-1 d0 s7 in out)K(c 6000+2000 p-1 d0 s7)" },
+    { "annotations on streams beside those of the host",
+      FILE_OF(X("gpu_user_annotation", "r", "0", "7", "2", "2",
+                "") "," X("kernel", "a", "0", "7", "2", "2", "") "," X("user_annotation", "r", "3",
+                                                                       "4", "1", "5", "")),
+      "K(a 2000+2000 p3 d0 s7)R(r 1000-6000 t4)" },
+    { "the correlation 0 is none",
+      FILE_OF(X("kernel", "a", "0", "7", "4", "1", "\"correlation\": 0, \"External id\": 6") "," X(
+          "kernel", "b", "0", "7", "8", "1",
+          "\"correlation\": 0") "," X("hip_runtime", "l", "3", "4", "1", "1",
+                                      "\"correlation\": 0") "," X("hip_runtime", "l", "3", "4", "2",
+                                                                  "1",
+                                                                  "\"correlation\": 0, \"External "
+                                                                  "id\": 6")),
+      "K(a 4000+1000 p3 d0 s7 by t4@2000-3000)K(b 8000+1000 p3 d0 s7)" },
     { "what is not GPU work",
       FILE_OF(X("cuda_sync", "k", "0", "7", "1", "1", GPU) "," X(
           "gpu_user_annotation", "k", "0", "7", "1", "1",

@@ -54,6 +54,7 @@ struct lpo_kineto_build {
     struct lpo_kineto_waits *waits;
     struct lpo_kineto_flows *flows;
     struct lpo_kineto_captures *captures;
+    struct lpo_kineto_gpu_ranges *gpu_ranges;
     int64_t last_pid, last_tid; /* the thread of the event before, most often the same */
     uint32_t last_thread;
     size_t first_gpu_op, first_launch, first_range, first_op, first_call, first_python;
@@ -311,6 +312,8 @@ void lpo_kineto_build_finish(struct lpo_kineto_build *b, const struct kineto_fac
     lpo_trace_links_resolve(b->links, b->t);
     if (lpo_kineto_captures_any(b->captures))
         lpo_trace_links_idle(b->links, lpo_kineto_captures_launch, b->captures);
+    if (b->t->ranges.len == b->first_range)
+        lpo_kineto_gpu_ranges_settle(b->gpu_ranges, b->t, b->first_gpu_op, b->devices.at);
     shift = clock_shift(b, facts);
     renumber_create(b, facts->rank, &r);
     settle_gpu_ops(b, &r, shift);
@@ -355,6 +358,7 @@ struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
     b->waits = lpo_kineto_waits_create();
     b->flows = lpo_kineto_flows_create();
     b->captures = lpo_kineto_captures_create();
+    b->gpu_ranges = lpo_kineto_gpu_ranges_create();
     b->allocations = lpo_kineto_allocations_create(t);
     b->last_thread = LPO_NONE;
     b->first_gpu_op = t->gpu_ops.len;
@@ -378,6 +382,7 @@ void lpo_kineto_build_destroy(struct lpo_kineto_build *b)
     lpo_kineto_waits_destroy(b->waits);
     lpo_kineto_flows_destroy(b->flows);
     lpo_kineto_captures_destroy(b->captures);
+    lpo_kineto_gpu_ranges_destroy(b->gpu_ranges);
     lpo_vec_free(&b->processes);
     lpo_vec_free(&b->threads);
     lpo_vec_free(&b->devices);
@@ -517,11 +522,11 @@ static void add_collective(struct lpo_kineto_build *b, const struct kineto_event
                  });
 }
 
-/* A launch and what it launched have one number: where ROCm writes no correlation, the external id,
- * which is also that of the arrow between them. */
+/* A launch and what it launched have one number: where ROCm writes no correlation or 0, the
+ * external id, which is also that of the arrow between them. */
 static int64_t join_of(const struct kineto_event *e)
 {
-    return e->correlation != LPO_NO_TIME ? e->correlation : e->external;
+    return e->correlation > 0 ? e->correlation : e->external > 0 ? e->external : LPO_NO_TIME;
 }
 
 static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e, int64_t end_ns)
@@ -633,6 +638,18 @@ static void add_label(struct lpo_kineto_build *b, const struct kineto_event *e)
                                                         text_of(b, &e->label), process });
 }
 
+/* Only where the ranges of the host are missing: one that cannot be read is no loss. */
+static void add_gpu_range(struct lpo_kineto_build *b, const struct kineto_event *e)
+{
+    int64_t device = e->device != LPO_NO_TIME ? e->device : e->pid.number;
+
+    if (e->start_ns > max_time || e->start_ns < -max_time || e->dur_ns < 0 ||
+        e->dur_ns > max_length || device < 0 || device > INT32_MAX)
+        return;
+    lpo_kineto_gpu_ranges_add(b->gpu_ranges, (int32_t)device, stream_of(e), e->start_ns,
+                              e->start_ns + e->dur_ns, text_of(b, &e->name));
+}
+
 void lpo_kineto_build_add(struct lpo_kineto_build *b, struct kineto_event *e)
 {
     int64_t end_ns;
@@ -655,6 +672,10 @@ void lpo_kineto_build_add(struct lpo_kineto_build *b, struct kineto_event *e)
         if (e->start_ns <= max_time && e->start_ns >= -max_time && e->device >= 0 &&
             e->device <= INT32_MAX)
             lpo_kineto_waits_add(b->waits, e);
+        return;
+    }
+    if (e->kind == KINETO_GPU_RANGE) {
+        add_gpu_range(b, e);
         return;
     }
     if (e->kind == KINETO_PYTHON && e->dur_ns < 0) /* only shown beside idle time: no loss */

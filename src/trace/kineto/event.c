@@ -29,7 +29,7 @@ static const struct category {
     ROW("user_annotation", KINETO_RANGE),
     ROW("python_function", KINETO_PYTHON),
     ROW("cpu_instant_event", KINETO_MEMORY),
-    ROW("Operator", KINETO_OP),
+    ROW("Operator", KINETO_OLD_OP),
     ROW("Runtime", KINETO_CALL),
     ROW("Driver", KINETO_CALL),
     ROW("Memcpy", KINETO_COPY),
@@ -41,6 +41,7 @@ static const struct category {
     ROW("privateuse1_driver", KINETO_CALL),
     ROW("cuda_sync", KINETO_SYNC),
     ROW("fwdbwd", KINETO_FLOW),
+    ROW("gpu_user_annotation", KINETO_GPU_RANGE),
     ROW("cuda_profiler_range", KINETO_COUNTED),
 #undef ROW
 };
@@ -436,7 +437,9 @@ static int field_id(struct lpo_pull *q, struct outline *o, struct kineto_event *
 
 static int field_args(struct lpo_pull *q, struct outline *o, struct kineto_event *e)
 {
-    return o->has_cat || o->ph == 'M' ? read_args(q, o->kind, o->order, e) : read_span(q, &o->args);
+    enum kineto_kind kind = o->kind == KINETO_OLD_OP ? KINETO_OP : o->kind;
+
+    return o->has_cat || o->ph == 'M' ? read_args(q, kind, o->order, e) : read_span(q, &o->args);
 }
 
 static const struct field {
@@ -471,6 +474,16 @@ static enum kineto_kind legacy_kind(const struct kineto_event *e)
     return lpo_json_pull_is(&e->pid.word, "CUDA functions") ? KINETO_KERNEL : KINETO_OTHER;
 }
 
+/* Before 2022 the steps of the profiler were operators. */
+static enum kineto_kind old_kind(const struct kineto_event *e)
+{
+    static const char step[] = "ProfilerStep#";
+
+    return e->name.len > sizeof step - 1 && memcmp(e->name.at, step, sizeof step - 1) == 0
+               ? KINETO_RANGE
+               : KINETO_OP;
+}
+
 static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
                   struct kineto_event *e)
 {
@@ -482,6 +495,8 @@ static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
         e->kind = o->has_cat ? o->kind : legacy_kind(e);
     else if ((o->ph == 'i' || o->ph == 'I') && lpo_json_pull_is(&e->name, "[memory]"))
         e->kind = KINETO_MEMORY;
+    if (e->kind == KINETO_OLD_OP)
+        e->kind = old_kind(e);
     if (!(wanted & KINETO_BIT(e->kind)))
         e->kind = KINETO_OTHER;
     if (e->kind == KINETO_OTHER)

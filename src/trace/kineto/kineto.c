@@ -280,9 +280,10 @@ static unsigned wanted_kinds(uint32_t skip)
     if (!(skip & LPO_SKIP_LAUNCHES))
         wanted |= KINETO_BIT(KINETO_CALL);
     if (!(skip & LPO_SKIP_OPS))
-        wanted |= KINETO_BIT(KINETO_OP) | KINETO_BIT(KINETO_FLOW);
+        wanted |= KINETO_BIT(KINETO_OP) | KINETO_BIT(KINETO_OLD_OP) | KINETO_BIT(KINETO_FLOW);
     if (!(skip & LPO_SKIP_RANGES))
-        wanted |= KINETO_BIT(KINETO_RANGE);
+        wanted |=
+            KINETO_BIT(KINETO_RANGE) | KINETO_BIT(KINETO_OLD_OP) | KINETO_BIT(KINETO_GPU_RANGE);
     if (!(skip & LPO_SKIP_CALLS))
         wanted |= KINETO_BIT(KINETO_PYTHON) | KINETO_BIT(KINETO_MEMORY) | KINETO_BIT(KINETO_SYNC);
     if (skip & LPO_SKIP_BUT_PYTHON)

@@ -23,14 +23,16 @@ enum kineto_kind {
     KINETO_MEMSET,
     KINETO_CALL, /* runtime and driver calls */
     KINETO_OP,
+    KINETO_OLD_OP, /* "Operator", before 2022: an operator, or a step of the profiler */
     KINETO_RANGE,
-    KINETO_PYTHON,  /* functions of with_stack=True */
-    KINETO_MEMORY,  /* an instant: the totals of an allocator, from profile_memory=True */
-    KINETO_SYNC,    /* a stream or the host waits */
-    KINETO_FLOW,    /* one end of an arrow from a forward operator to its backward operator */
-    KINETO_COUNTED, /* counters of one kernel, of which only the number is kept */
-    KINETO_META,    /* names of processes and threads */
-    KINETO_BAD,     /* one of ours, but without a time that can be read */
+    KINETO_PYTHON,    /* functions of with_stack=True */
+    KINETO_MEMORY,    /* an instant: the totals of an allocator, from profile_memory=True */
+    KINETO_SYNC,      /* a stream or the host waits */
+    KINETO_FLOW,      /* one end of an arrow from a forward operator to its backward operator */
+    KINETO_GPU_RANGE, /* what the host ran in, drawn on the stream */
+    KINETO_COUNTED,   /* counters of one kernel, of which only the number is kept */
+    KINETO_META,      /* names of processes and threads */
+    KINETO_BAD,       /* one of ours, but without a time that can be read */
 };
 
 #define KINETO_BIT(kind) (1u << (kind))
@@ -179,6 +181,18 @@ void lpo_kineto_captures_launch(void *ctx, const struct lpo_call *call);
 /* Into the trace; `threads` has rows of threads of this file in the trace. */
 void lpo_kineto_captures_settle(struct lpo_kineto_captures *c, struct lpo_trace *t,
                                 const uint32_t *threads, int64_t shift);
+
+/* Annotations on the streams of GPUs (gpu_ranges.c). */
+struct lpo_kineto_gpu_ranges;
+
+struct lpo_kineto_gpu_ranges *lpo_kineto_gpu_ranges_create(void);
+void lpo_kineto_gpu_ranges_destroy(struct lpo_kineto_gpu_ranges *g); /* NULL is fine */
+void lpo_kineto_gpu_ranges_add(struct lpo_kineto_gpu_ranges *g, int32_t device, uint32_t stream,
+                               int64_t start_ns, int64_t end_ns, uint32_t name);
+/* GPU operations from `first_gpu_op` on get the annotations around them as their stack; `devices`
+ * has the numbers of their GPUs in the file. */
+void lpo_kineto_gpu_ranges_settle(struct lpo_kineto_gpu_ranges *g, struct lpo_trace *t,
+                                  size_t first_gpu_op, const int32_t *devices);
 
 /* Arrows from forward to backward operators (flows.c). */
 struct lpo_kineto_flows;
