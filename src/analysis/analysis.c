@@ -391,10 +391,11 @@ const struct lpo_class_sum *lpo_analysis_classes(const struct lpo_analysis *a, s
 
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes)
 {
-    struct lpo_operators **o = &a->memo->operators[by_shapes];
+    bool shapes = by_shapes && (a->trace->op_args.len || a->rules); /* else both are one */
+    struct lpo_operators **o = &a->memo->operators[shapes];
 
     if (!*o)
-        *o = lpo_operators_create(a->trace, by_shapes, a->rules, a->tree);
+        *o = lpo_operators_create(a->trace, shapes, a->rules, a->tree);
     return *o;
 }
 
