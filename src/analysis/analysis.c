@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/analysis.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/counters/rules.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/critical/critical.h"
@@ -29,17 +26,11 @@
 #include "analysis/wall/steady.h"
 #include "analysis/wall/timeline.h"
 #include "analysis/wall/wall.h"
-#include "gpu/hardware.h"
 #include "reference/reference.h"
-#include "region/cells.h"
 #include "region/modules.h"
 #include "region/select.h"
-#include "region/tree.h"
 #include "run/install.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/thread.h"
 
 /* Scopes beside the aggregate are kept while their rows together stay below this: some 20 MB. */

@@ -7,19 +7,12 @@
  * fills it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "region/cells.h"
-#include "region/classes.h"
 #include "region/scope.h"
-#include "util/auto.h"
 
 struct lpo_analysis_memo;
 struct lpo_counters_rules;
 struct lpo_counters_sampled;
 struct lpo_critical;
-struct lpo_err;
 struct lpo_flight;
 struct lpo_frameworks;
 struct lpo_fusion;

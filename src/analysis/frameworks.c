@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/frameworks.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "trace/trace.h"
-#include "util/xmalloc.h"
 
 enum { MOST_NAMES = 200000 }; /* that are looked at */
 

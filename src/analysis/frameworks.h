@@ -3,7 +3,7 @@
  * operators, its folders, its kernels. */
 #pragma once
 
-#include <stdbool.h>
+#include "util/base.h"
 
 struct lpo_trace;
 

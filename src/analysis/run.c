@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/run.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/analysis.h"
 #include "analysis/counters/overlay.h"
 #include "analysis/counters/sampled.h"
@@ -11,13 +8,9 @@
 #include "analysis/power/power.h"
 #include "analysis/power/regions.h"
 #include "region/select.h"
-#include "region/tree.h"
 #include "rundir/belonging.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
-#include "trace/trace.h"
-#include "util/err.h"
-#include "util/str.h"
 #include "util/work.h"
 
 static struct lpo_analysis_run *wrap(struct lpo_rundir *dir)

@@ -6,12 +6,9 @@
  * (`analysis` in struct lpo_source). */
 #pragma once
 
-#include <stddef.h>
-
-#include "util/auto.h"
+#include "util/base.h"
 
 struct lpo_analysis;
-struct lpo_err;
 struct lpo_operators_rules;
 struct lpo_power;
 struct lpo_region_selection;

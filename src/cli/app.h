@@ -4,11 +4,7 @@
  * State travels here, never in globals, so a test can run two commands in one process. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdio.h>
-
-struct lpo_arena;
-struct lpo_err;
+#include "util/base.h"
 
 struct lpo_app {
     struct lpo_arena *arena; /* lives as long as the command */

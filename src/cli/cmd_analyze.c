@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo analyze: what a model must compute and move, from its config. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/limits/limits.h"
 #include "analysis/run.h"
@@ -10,19 +7,13 @@
 #include "cli/command.h"
 #include "cli/trace_options.h"
 #include "gpu/sheets.h"
-#include "model/needs.h"
 #include "model/read/read.h"
 #include "reference/reference.h"
 #include "report/doc/doc.h"
 #include "report/static/static.h"
 #include "run/install.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
-#include "util/str.h"
-#include "util/vec.h"
 #include "writer/writer.h"
 
 enum { MAX_SWEEP = 10000 };

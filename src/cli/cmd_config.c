@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo config: the config that a run would get, as text. */
-#include <string.h>
 
 #include "cli/app.h"
 #include "cli/command.h"
 #include "cli/run/job.h"
 #include "hydra/compose.h"
 #include "settings/schema.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json_write.h"
-#include "util/str.h"
 
 /* One override, without any config. */
 static int explain(struct lpo_app *app, const char *text, struct lpo_err *err)

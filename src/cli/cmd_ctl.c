@@ -9,8 +9,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,16 +19,11 @@
 #include "analysis/wall/wall.h"
 #include "cli/app.h"
 #include "cli/command.h"
-#include "cli/options.h"
 #include "cli/trace_options.h"
 #include "run/control.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json_write.h"
 #include "util/path.h"
-#include "util/str.h"
 
 static void begin(struct lpo_str *out, const char *name, const char *type, const char *help)
 {

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo demo: the report of a recorded run that comes with lpo, for people without a GPU at hand. */
-#include <stdio.h>
 
 #include "cli/app.h"
 #include "cli/command.h"
 #include "run/install.h"
-#include "util/err.h"
 #include "util/input.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "util/tar.h"
 
 #define ARCHIVE "demo.tar.zst"

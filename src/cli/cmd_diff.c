@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo diff: what changed between two runs or two sets of runs, and may it pass? */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/diff/diff.h"
 #include "cli/app.h"
@@ -12,10 +9,7 @@
 #include "report/diff/diff.h"
 #include "report/doc/doc.h"
 #include "run/child/supervise.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
-#include "util/str.h"
 #include "writer/writer.h"
 
 /* The exit codes of docs/diff.md; those of git are for `git bisect run`. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo digest: the trace of a rank in little space, where it lies, for a report over all ranks. */
-#include <stdio.h>
-#include <string.h>
 
 #include "cli/app.h"
 #include "cli/command.h"
@@ -9,11 +7,8 @@
 #include "rundir/rundir.h"
 #include "trace/digest/digest.h"
 #include "trace/reader.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 
 static const struct lpo_option options[] = {
     { "output", 'o', LPO_OPT_TEXT, "FILE.lpod", "what to write (default: the trace's name.lpod)" },

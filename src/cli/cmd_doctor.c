@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo doctor: what is here, what each missing thing costs, how to get it; and what this GPU
  * reaches. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "cli/app.h"
 #include "cli/command.h"
@@ -12,12 +10,8 @@
 #include "pipeline/stage.h"
 #include "reference/reference.h"
 #include "run/install.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json_write.h"
-#include "util/order.h"
 #include "util/path.h"
-#include "util/str.h"
 
 #define CALIBRATION_SCHEMA "lpo.calibration/1"
 

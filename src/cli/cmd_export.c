@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo export: traces in the formats of other people's viewers. The end of the name chooses. */
-#include <stdio.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/run.h"
@@ -13,10 +11,8 @@
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/stack_files.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "writer/writer.h"
 
 static const struct lpo_option options[] = {

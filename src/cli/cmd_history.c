@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo history: runs kept for later comparisons, and how their figures moved. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "analysis/diff/diff.h"
@@ -16,14 +12,9 @@
 #include "report/diff/history.h"
 #include "report/doc/doc.h"
 #include "rundir/history/history.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
-#include "util/json_write.h"
-#include "util/map.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "writer/page_assets.h"
 #include "writer/writer.h"
 

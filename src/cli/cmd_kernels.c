@@ -2,7 +2,6 @@
 /* lpo kernels: the hardware counters of a few kernels of any program, and what holds each back.
  * First command.yaml of one kernel, enough to know what was measured, on what, and to do it again;
  * then kernel after kernel and the summary; then the command. */
-#include <string.h>
 #include <time.h>
 
 #include "cli/app.h"
@@ -22,15 +21,9 @@
 #include "run/folder.h"
 #include "run/provenance.h"
 #include "run/secrets/secrets.h"
-#include "run/step.h"
 #include "rundir/read.h"
-#include "settings/settings.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "util/units.h"
 #include "writer/writer.h"
 

@@ -9,8 +9,6 @@
 #include "report/trace_notes.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/err.h"
 #include "writer/writer.h"
 
 static const struct lpo_option options[] = {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo reference: how long a shape takes where it is done best, on a known GPU. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/app.h"
 #include "cli/command.h"
@@ -10,9 +7,7 @@
 #include "reference/reference.h"
 #include "run/install.h"
 #include "util/csv.h"
-#include "util/err.h"
 #include "util/json_write.h"
-#include "util/str.h"
 
 enum { MAX_STDIN = 256 << 20 };
 

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo regions: time by region of any trace or report that lpo reads. */
-#include <stdint.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/run.h"
 #include "cli/app.h"
 #include "cli/command.h"
 #include "cli/trace_options.h"
-#include "region/scope.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/tables/tables.h"
 #include "report/trace_notes.h"
 #include "report/trace_records.h"
-#include "trace/trace.h"
-#include "util/err.h"
-#include "util/str.h"
 #include "writer/writer.h"
 
 static const struct lpo_option options[] = {

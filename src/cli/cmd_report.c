@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo report: every report of a run, or of any traces that belong together. */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,12 +18,8 @@
 #include "run/folder.h"
 #include "rundir/belonging.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/vec.h"
 #include "writer/reports.h"
 #include "writer/writer.h"
 

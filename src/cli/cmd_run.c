@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo run: the pipeline, once or over a sweep. */
-#include <string.h>
 
 #include "cli/app.h"
 #include "cli/command.h"
 #include "cli/run/job.h"
 #include "cli/screen.h"
 #include "sweep/plan.h"
-#include "util/err.h"
 #include "util/path.h"
 
 /* The config may ask for a sweep too (hydra.mode), so this is checked after it was read. */

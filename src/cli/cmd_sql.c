@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo sql: every event and every result of any trace as SQL tables. */
-#include <stdio.h>
-#include <string.h>
 
 #include "analysis/run.h"
 #include "analysis/tables/tables.h"
@@ -11,10 +9,6 @@
 #include "report/catalog.h"
 #include "report/doc/doc.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/json_write.h"
-#include "util/str.h"
 #include "writer/writer.h"
 
 static const struct lpo_option options[] = {

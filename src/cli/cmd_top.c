@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lpo top: the most expensive kernels, and the file that `lpo kernels` starts from. */
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/run.h"
@@ -12,10 +11,7 @@
 #include "report/top_yaml.h"
 #include "report/trace_notes.h"
 #include "report/trace_records.h"
-#include "trace/trace.h"
-#include "util/err.h"
 #include "util/file.h"
-#include "util/str.h"
 #include "writer/writer.h"
 
 static const struct lpo_option options[] = {

@@ -5,7 +5,6 @@
 #include "cli/command.h"
 #include "cli/trace_options.h"
 #include "cli/view/view.h"
-#include "util/err.h"
 
 static const struct lpo_option options[] = {
     { "port", 0, LPO_OPT_TEXT, "N", "where (default: 8765, or a free one where that is taken)" },

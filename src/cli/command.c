@@ -2,8 +2,6 @@
 #include "cli/command.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/app.h"
@@ -15,9 +13,7 @@
 #include "run/secrets/secrets.h"
 #include "run/server/server.h"
 #include "run/switched.h"
-#include "util/err.h"
 #include "util/spool.h"
-#include "util/str.h"
 #include "util/visible.h"
 
 /* One line each; the order below is the order of `lpo -h`. */

@@ -9,7 +9,6 @@
 
 struct lpo_app;
 struct lpo_args;
-struct lpo_err;
 
 struct lpo_command {
     const char *name;

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "cli/app.h"
 #include "cli/command.h"
 #include "settings/schema.h"

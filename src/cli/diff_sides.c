@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <stdio.h>
-#include <string.h>
-
 #include "analysis/diff/digest.h"
 #include "analysis/diff/digest_json.h"
 #include "analysis/run.h"
@@ -12,9 +9,6 @@
 #include "report/page/page.h"
 #include "rundir/history/history.h"
 #include "rundir/rundir.h"
-#include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
 
 enum { MOST_RUNS = 1000 };
 

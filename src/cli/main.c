@@ -2,13 +2,11 @@
 /* The program: nothing here but the way into cli/command.c. */
 #include <malloc.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/app.h"
 #include "cli/command.h"
-#include "util/arena.h"
 #include "util/visible.h"
 
 static int lpo_main(int argc, char **argv)

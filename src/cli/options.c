@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/options.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/app.h"
-#include "util/arena.h"
 #include "util/budget.h"
-#include "util/err.h"
-#include "util/str.h"
 
 static size_t table_size(const struct lpo_option *table)
 {

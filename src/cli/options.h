@@ -5,11 +5,9 @@
  * from those rows. Options may stand anywhere before `--`; what follows `--` is kept apart. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_app;
-struct lpo_err;
 
 enum lpo_option_kind {
     LPO_OPT_FLAG, /* present or not */

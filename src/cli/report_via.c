@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/trace_options.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/app.h"
 #include "run/child/supervise.h"
 #include "run/folder.h"
 #include "trace/reader.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 /* MOST_TASKS: Slurm's MaxArraySize is 1001 unless somebody changed it; a task takes several. */
 enum { MOST_TASKS = 1000 };

@@ -2,17 +2,13 @@
 #include "cli/command.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "cli/app.h"
-#include "cli/options.h"
 #include "gpu/sampler/sampler.h"
-#include "util/err.h"
 
 static const struct lpo_option options[] = {
     { "out", 'o', LPO_OPT_TEXT, "FILE", "the file of samples" },

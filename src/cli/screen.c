@@ -3,17 +3,12 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/app.h"
 #include "report/doc/doc.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "util/visible.h"
 #include "writer/layout.h"
 #include "writer/writer.h"

@@ -6,7 +6,7 @@
  * COLUMNS. Files and pipes get neither colour nor bars. */
 #pragma once
 
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_app;
 struct lpo_doc;

@@ -2,9 +2,6 @@
 #include "cli/trace_options.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/run.h"
 #include "cli/app.h"
@@ -12,8 +9,6 @@
 #include "region/select.h"
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
-#include "util/err.h"
-#include "util/str.h"
 #include "writer/writer.h"
 
 static bool is_bare(const char *pattern, const char *special)

@@ -2,8 +2,6 @@
 /* cli/trace_options.h - options that the commands over traces share. */
 #pragma once
 
-#include <stddef.h>
-
 #include "analysis/diff/budgets.h"
 #include "cli/options.h"
 #include "cli/screen.h"
@@ -11,7 +9,6 @@
 struct lpo_analysis_run;
 struct lpo_app;
 struct lpo_diff_digest;
-struct lpo_err;
 struct lpo_record;
 struct lpo_region_selection;
 struct lpo_rundir;

@@ -2,16 +2,11 @@
 #include "cli/waiting.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "run/clock.h"
-#include "util/str.h"
 #include "util/thread.h"
 #include "util/units.h"
 #include "util/visible.h"

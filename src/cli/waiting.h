@@ -3,9 +3,8 @@
  * nothing: what is read, how far it is, for how long already. Only on a terminal. */
 #pragma once
 
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_str;
 struct lpo_work_state;
 
 /* From now on, for the commands of this process; nothing where stderr is no terminal. */

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/calibrate.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "gpu/driver.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 
 /* Large enough that a launch costs nothing beside it, and that a copy cannot stay in any L2. */
 enum { SIDE = 8192, MOST_ROUNDS = 1000 };

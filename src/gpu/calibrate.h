@@ -5,12 +5,7 @@
  * multiplies zeros draws less power and runs faster than it ever will on real data. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "gpu/hardware.h"
-
-struct lpo_arena;
-struct lpo_err;
 
 /* One product [m, k] by [k, n] in bf16, as a layer of a model has it. */
 struct lpo_calibration_shape {

@@ -2,9 +2,7 @@
 #include "gpu/driver.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 
-#include "util/arena.h"
 #include "util/json_write.h"
 
 bool lpo_gpu_driver_open(struct lpo_gpu_driver *d)

@@ -6,11 +6,8 @@
  * small one of ours). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_arena;
 struct lpo_json_writer;
 
 typedef uint64_t lpo_gpu_address; /* of the device's memory: CUdeviceptr */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/hardware.h"
 
-#include <string.h>
-
 /* Operations per clock and SM, dense, with fp32 accumulation. GeForce boards of one compute
  * capability run tensor products with fp32 accumulation at half the rate of the others. */
 static const struct rate_row {

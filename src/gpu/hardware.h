@@ -6,9 +6,6 @@
  * from its attributes by the same formula that the sheets follow. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "util/dtype.h"
 
 struct lpo_hardware {

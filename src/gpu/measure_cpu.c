@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gpu/sheets.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 enum { LANES = 16, CHAINS = 12, STREAM_BYTES = 32 << 20 };
 #define LONG_LOOK 0.01 /* seconds */

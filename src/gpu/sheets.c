@@ -3,18 +3,11 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "gpu/driver.h"
 #include "hydra/compose.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 enum { MAX_FILE = 1 << 16 }; /* a sheet is a kilobyte; a wrong path must not fill the memory */
 static const double gib = 1024.0 * 1024 * 1024;

@@ -6,12 +6,7 @@
  * because MFU is a convention on sheets. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "gpu/hardware.h"
-
-struct lpo_arena;
-struct lpo_err;
 
 /* `dirs` are config folders (run/install.h), NULL-terminated. `name` is an entry ("h200_sxm"), a
  * path to a .yaml file, or a GPU's name ("NVIDIA H100 80GB HBM3"). The error names the nearest

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hydra/compose.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "hydra/defaults/entry.h"
 #include "hydra/interp/interp.h"
-#include "hydra/node.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/path.h"
-#include "util/str.h"
 
 static void warn(void *composed, const char *text)
 {

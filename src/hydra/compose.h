@@ -10,8 +10,6 @@
  *     if (lpo_compose(arena, &in, &c, err) < 0 || lpo_compose_resolve(&c, err) < 0) … */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <time.h>
 
 #include "hydra/defaults/entry.h"    /* the defaults list that was followed */
@@ -21,8 +19,6 @@
 #include "hydra/yaml/yaml.h"         /* a value as text, as Python writes it */
 #include "hydra/yaml/yaml.h"         /* YAML in and out */
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_repo;
 
 /* An older name of a key, and its name now; what is below the old path moves with it. */

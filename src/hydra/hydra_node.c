@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "hydra/compose.h"
 #include "hydra/defaults/entry.h"
-#include "hydra/node.h"
 #include "hydra/override/override.h"
 #include "hydra/yaml/yaml.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/order.h"
 #include "util/path.h"
-#include "util/str.h"
 
 extern char **environ;
 

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "hydra/interp/interp.h"
 #include "hydra/node.h"
 #include "hydra/override/override.h"
 #include "hydra/yaml/yaml.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 /* A key that is not there, with the nearest that is. */
 static int no_such_key(struct lpo_interp_scope *s, const struct lpo_spot *map, const char *key,

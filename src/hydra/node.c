@@ -2,13 +2,8 @@
 #include "hydra/node.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "util/arena.h"
 #include "util/json_write.h"
-#include "util/str.h"
 #include "util/table.h"
 
 /* --- finding a key in a map of thousands --------------------------------------------------------

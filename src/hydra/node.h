@@ -6,14 +6,10 @@
  * "missing"; a string holding ${…} is an interpolation until interp.c resolves it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_arena;
 struct lpo_choices;
 struct lpo_composed;
-struct lpo_err;
 struct lpo_interp_scope;
 struct lpo_json_writer;
 struct lpo_override;
@@ -155,7 +151,6 @@ int lpo_merge(struct lpo_interp_scope *s, const struct lpo_spot *dest, const str
               bool closed, struct lpo_err *err);
 
 /* Adds the keys of `from` that the map does not have, at every level. */
-struct lpo_arena;
 
 void lpo_merge_missing(struct lpo_arena *a, struct lpo_node *into, const struct lpo_node *from);
 

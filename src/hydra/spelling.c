@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hydra/node.h"
-
-#include <string.h>
 
 #include "hydra/compose.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 const char *lpo_spelling_path(struct lpo_arena *a, const struct lpo_spelling *table,
                               const char *path)

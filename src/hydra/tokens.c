@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hydra/tokens.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "hydra/node.h"
 #include "util/regex.h"
-#include "util/str.h"
 
 #define B      "[ \\t]*+" /* blanks */
 #define NAME   "[A-Za-z_][A-Za-z0-9_-]*+"

@@ -6,9 +6,8 @@
  * demand, because an error of the grammar before a bad character is reported first. */
 #pragma once
 
-#include <stddef.h>
+#include "util/base.h"
 
-struct lpo_arena;
 struct lpo_node;
 
 enum lpo_token_kind {

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "hydra/compose.h"
 #include "hydra/defaults/entry.h"
 #include "hydra/interp/interp.h"
-#include "hydra/node.h"
-#include "util/arena.h"
-#include "util/err.h"
 
 enum { MAX_INCLUDES = 8 }; /* configs that include each other without end */
 

@@ -5,7 +5,7 @@
  * them up reports that the model is beyond counting instead of printing a small wrong number. */
 #pragma once
 
-#include <stdint.h>
+#include "util/base.h"
 
 #define LPO_COUNT_MAX UINT64_MAX
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A decoder: its numbers from a config, for any row of family/decoders.c. */
-#include <stddef.h>
 
 #include "model/count.h"
 #include "model/family/fields.h"
 #include "model/model.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
 
 /* Far above any published model: a hostile config must not make us walk for ever. */

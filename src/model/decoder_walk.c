@@ -2,13 +2,10 @@
 /* The walk over a decoder of any row of conf/rules/families.yaml, from the embedding to the
  * head: tensors and operations at once. */
 #include <limits.h>
-#include <math.h>
-#include <string.h>
 
 #include "model/count.h"
 #include "model/model.h"
 #include "model/quant.h"
-#include "util/arena.h"
 
 static uint64_t rows(const struct lpo_walk *w)
 {

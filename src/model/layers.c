@@ -3,17 +3,12 @@
  * of letters, periods, lists of layer numbers, a record per layer. All of them end here, as a list
  * of blocks with their widths. A word that lpo does not know is an error: a wrong total is worse
  * than none. */
-#include <stddef.h>
-#include <string.h>
 
 #include "model/count.h"
 #include "model/family/fields.h"
 #include "model/model.h"
 #include "rules/rules.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
-#include "util/map.h"
 
 enum { MAX_WIDTH = 1 << 26 };
 

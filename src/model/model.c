@@ -4,14 +4,10 @@
 #include "model/model.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "model/count.h"
 #include "model/family/fields.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
-#include "util/str.h"
 
 static int add_decoder(struct lpo_arena *a, struct lpo_model *m, const struct lpo_json *config,
                        const char *model_type, struct lpo_err *err);

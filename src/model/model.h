@@ -6,15 +6,9 @@
  * touches a file. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "model/family/family.h"
 #include "model/walk.h"
-#include "util/dtype.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_json;
 
 enum lpo_model_layer_kind {

@@ -5,13 +5,9 @@
  */
 #include "model/needs.h"
 
-#include <math.h>
-
 #include "model/count.h"
 #include "model/quant.h"
 #include "model/rank.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
 
 struct cost {

@@ -11,17 +11,10 @@
  * the hardware. Every choice that changes a number is in `options` and printed with the result. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "gpu/hardware.h"
 #include "model/model.h"
 #include "model/op.h"
-#include "util/auto.h"
-#include "util/dtype.h"
-#include "util/vec.h"
 
-struct lpo_err;
 struct lpo_json;
 
 enum lpo_mla { LPO_MLA_AUTO, LPO_MLA_ABSORBED, LPO_MLA_EXPANDED };

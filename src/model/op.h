@@ -6,11 +6,7 @@
  * bytes: the number formats are chosen later. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "util/dtype.h"
-#include "util/vec.h"
 
 enum lpo_op_kind {
     LPO_OP_PROJECTION, /* into and out of attention */

@@ -3,17 +3,9 @@
 
 #include <ctype.h>
 #include <fnmatch.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "util/err.h"
 #include "util/json.h"
-#include "util/map.h"
 #include "util/pattern.h"
-#include "util/str.h"
-#include "util/vec.h"
-#include "util/xmalloc.h"
 
 enum { MAX_NAME = 256 };
 

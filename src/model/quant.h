@@ -7,10 +7,7 @@
 #pragma once
 
 #include "model/op.h"
-#include "util/auto.h"
-#include "util/dtype.h"
 
-struct lpo_err;
 struct lpo_json;
 struct lpo_model_quant;
 

@@ -7,8 +7,6 @@
  * copies. */
 #pragma once
 
-#include <stdint.h>
-
 #include "model/count.h"
 
 /* Pieces of the busiest of `tp` ranks: at least one. */

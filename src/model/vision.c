@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A vision part: its numbers from a config, and the walk over any row of conf/rules/families.yaml:
  * patches, layers, and what follows them. */
-#include <math.h>
-#include <string.h>
 
 #include "model/count.h"
 #include "model/family/fields.h"
 #include "model/model.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
 
 /* Far above any published model: a hostile config must not make us walk for ever. */

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/walk.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "model/count.h"
 #include "model/quant.h"
-#include "util/arena.h"
 
 size_t lpo_model_walk_enter(struct lpo_walk *w, const char *fmt, ...)
 {

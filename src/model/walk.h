@@ -8,13 +8,8 @@
  * windows, the head where a token is drawn). */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "model/op.h"
-#include "util/str.h"
 
-struct lpo_arena;
 struct lpo_model_quant;
 
 enum lpo_counting { LPO_COUNT_MODEL, LPO_COUNT_FRAMEWORK };

@@ -3,12 +3,9 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "pipeline/stage.h"
 #include "run/workload/workload.h"
-#include "util/err.h"
 
 /* No program makes more, and sums of such numbers do not overflow. */
 static const int64_t most_calls = 1000000000000000;

@@ -4,12 +4,8 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "settings/settings.h"
 
-struct lpo_err;
 struct lpo_node;
 
 struct lpo_capture_words {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/pipeline.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "analysis/run.h"
@@ -10,14 +9,9 @@
 #include "run/child/supervise.h"
 #include "run/clock.h"
 #include "run/folder.h"
-#include "run/manifest.h"
 #include "rundir/rundir.h"
-#include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum { LPO_MAX_BESIDE = 4 };
 

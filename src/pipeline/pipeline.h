@@ -5,19 +5,14 @@
  * run.fail_fast is set; an interrupt stops all. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
 struct lpo_analysis_run;
-struct lpo_arena;
-struct lpo_err;
 struct lpo_manifest;
 struct lpo_node;
 struct lpo_stage;
 struct lpo_stage_record;
 struct lpo_step;
-struct lpo_str;
 
 /* What the caller hears about while the stages run; any may be NULL. */
 struct lpo_pipeline_events {

@@ -2,10 +2,7 @@
 /* The order here is the order of a run and of `lpo doctor`. */
 #include "pipeline/stage.h"
 
-#include <string.h>
-
 #include "rundir/rundir.h"
-#include "util/arena.h"
 
 extern const struct lpo_stage lpo_pipeline_static_analysis, lpo_pipeline_direct_inference,
     lpo_pipeline_native, lpo_pipeline_torch_profiler, lpo_pipeline_nsys, lpo_pipeline_ncu,

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/stage.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/phases/phases.h"
 #include "rules/rules.h"
 #include "run/child/supervise.h"
@@ -11,11 +8,8 @@
 #include "run/manifest.h"
 #include "run/provenance.h"
 #include "run/secrets/secrets.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
 #include "util/path.h"
-#include "util/str.h"
 
 /* --- regions that an earlier stage of the run recorded ------------------------------------------
  */

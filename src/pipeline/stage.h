@@ -7,17 +7,11 @@
  * one. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "run/step.h"
 #include "run/workload/workload.h"
 #include "settings/settings.h"
 
 struct lpo_analysis_run;
-struct lpo_arena;
-struct lpo_err;
 struct lpo_manifest;
 struct lpo_node;
 struct lpo_result;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers: the grid of the shape's variant, interpolated between the points around it. */
-#include <math.h>
-#include <string.h>
 
 #include "reference/private.h"
 

@@ -2,19 +2,11 @@
 /* A reference's file: lines of text up to an empty one, then one zstd frame with three streams:
  * the grids and variants, the lengths of their rows, and the ratios. docs/references.md has the
  * form. Every count is checked against what is there: the file may be anybody's. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zstd.h>
 
 #include "reference/private.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 enum {
     MAX_FILE = 4 << 20,

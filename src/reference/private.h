@@ -2,9 +2,6 @@
 /* reference/private.h - the parts of a reference that its files share. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "reference/reference.h"
 
 #define REF_AXES 3

@@ -7,15 +7,8 @@
  * once, after that only asked: threads may share it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "model/needs.h"
-#include "util/auto.h"
-#include "util/dtype.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_reference;
 
 enum lpo_reference_kind {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The columns of each kind, and the least time of a shape. scripts/make-references.py computes the
  * same: the ratios of a reference are of these times. */
-#include <math.h>
-#include <string.h>
 
 #include "reference/private.h"
 

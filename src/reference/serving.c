@@ -2,14 +2,8 @@
 /* A server's step from the best measured times of its kernels, as frameworks launch them: queries,
  * keys and values in one product, gate and up in one product. */
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "model/needs.h"
 #include "model/rank.h"
 #include "reference/reference.h"
-#include "util/xmalloc.h"
 
 /* What frameworks add to a step, in us: scripts/fit-serving.py fits and checks it. */
 static const struct framework {

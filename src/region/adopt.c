@@ -4,13 +4,9 @@
  * A thread holds a launch when one of its ranges began before the call and ends after it: when the
  * latest end of all ranges that it opened so far is not before the end of the call. So one sweep
  * per process is enough that remembers, of all threads, the two latest ends. */
-#include <stdlib.h>
 
 #include "region/links.h"
 #include "region/tree.h"
-#include "util/order.h"
-#include "util/search.h"
-#include "util/xmalloc.h"
 
 /* A range that ends later than all before it of its thread; what lies in it needs no look. */
 struct cover {

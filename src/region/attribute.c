@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "region/links.h"
 #include "region/modules.h"
 #include "region/tree.h"
 #include "trace/recorded.h"
 #include "util/budget.h"
 #include "util/checked.h"
-#include "util/order.h"
 
 /* --- ranges that the reader summed ---------------------------------------------------------------
  */

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/links.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "trace/host.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/search.h"
-#include "util/xmalloc.h"
 
 /* What an operator or a Python function is here. */
 enum kind {

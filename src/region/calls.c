@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/calls.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "region/tree.h"
 #include "trace/host.h"
-#include "trace/trace.h"
-#include "util/xmalloc.h"
 
 struct build {
     const struct lpo_region_tree *tree;

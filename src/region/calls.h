@@ -7,10 +7,7 @@
  * itself, and where the ranges around a launch overlap without nesting. */
 #pragma once
 
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_region_tree;
 

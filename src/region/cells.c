@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/cells.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "region/kernel_name/short.h"
 #include "region/select.h"
-#include "util/arena.h"
 #include "util/checked.h"
 
 /* Does any launch have a time of its own? */

@@ -5,15 +5,8 @@
  * Borrows the tree, and through it the trace. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "region/classes.h"
 #include "region/kernel_name/parts.h"
 #include "region/tree.h"
-#include "util/auto.h"
-#include "util/vec.h"
 
 struct lpo_region_selection;
 

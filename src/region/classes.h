@@ -5,13 +5,7 @@
  * honest answer. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-
-struct lpo_err;
+#include "util/base.h"
 
 enum lpo_region_kernel_class {
     LPO_CLASS_GEMM,

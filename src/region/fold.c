@@ -2,13 +2,6 @@
 #include "region/fold.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/str.h"
 
 typedef LPO_VEC(uint32_t) row_vec;
 

@@ -10,12 +10,7 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "region/scope.h"
-#include "util/auto.h"
-#include "util/vec.h"
 
 /* One line of a folded table. */
 struct lpo_fold_row {

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/links.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "region/tree.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 LPO_COMPARE(by_thread_and_time, struct lpo_region_lookup, LPO_UP(thread) ?: LPO_UP(start_ns) ?: LPO_UP(end_ns));
 

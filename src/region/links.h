@@ -17,13 +17,8 @@
  * stretch of time; it is answered when the sweep of that thread comes there. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "trace/host.h"
 #include "trace/trace.h"
-#include "util/vec.h"
 
 struct lpo_region_tree;
 

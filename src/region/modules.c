@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/modules.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "trace/host.h"
 #include "trace/trace.h"
-#include "util/search.h"
-#include "util/xmalloc.h"
 
 /* What the name of a Python event says. */
 enum sort {

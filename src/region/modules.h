@@ -10,11 +10,7 @@
  * both. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
+#include "util/base.h"
 
 struct lpo_slice;
 struct lpo_trace;

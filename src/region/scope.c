@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/scope.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "region/modules.h"
 #include "region/select.h"
 #include "util/budget.h"
 #include "util/checked.h"
-#include "util/str.h"
 
 /* Everything known of one node while a scope is being put together. */
 struct draft {

@@ -7,16 +7,9 @@
  * time is its own exclusive time plus its children's inclusive times, to the nanosecond. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "region/cells.h"
-#include "util/auto.h"
-#include "util/vec.h"
 
 struct lpo_region_selection;
-struct lpo_str;
 
 enum lpo_scope_kind { LPO_SCOPE_ALL, LPO_SCOPE_PROCESS, LPO_SCOPE_DEVICE, LPO_SCOPE_RANK };
 

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/select.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "region/pattern/pattern.h"
 #include "region/tree.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/pattern.h"
-#include "util/str.h"
 
 _Static_assert(LPO_MAX_LEVELS >= LPO_REGION_DEPTH, "every region has a path");
 

@@ -8,14 +8,9 @@
  * can be reported. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
+#include "util/base.h"
 
 struct lpo_doc;
-struct lpo_err;
 struct lpo_region_tree;
 struct lpo_region_selection;
 struct lpo_trace;

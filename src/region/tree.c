@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/tree.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "region/links.h"
 #include "trace/host.h"
 #include "trace/recorded.h"
 #include "util/budget.h"
 #include "util/checked.h"
-#include "util/map.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 /* --- first visits, apart from later ones ---------------------------------------------------------
  */

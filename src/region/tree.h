@@ -23,19 +23,11 @@
  *   range whose path does not fit the budget of path text: with the region around it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "region/classes.h"
 #include "trace/trace.h"
-#include "util/auto.h"
-#include "util/map.h"
-#include "util/vec.h"
 
 struct lpo_region_modules;
 struct lpo_slice;
-struct lpo_str;
 
 #define LPO_REGION_DEPTH     LPO_PATH_DEPTH /* levels of push/pop nesting */
 #define LPO_REGION_OPEN_SETS 1024           /* start/end regions open at one time in one process */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/windows.h"
 
-#include <stdlib.h>
-
 #include "region/tree.h"
 #include "trace/host.h"
-#include "util/order.h"
 
 /* Windows are laid over samples of power or counters, which are too coarse for deeper levels. */
 enum { DEEPEST = 8 };

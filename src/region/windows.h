@@ -6,10 +6,7 @@
  * only. */
 #pragma once
 
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_region_tree;
 

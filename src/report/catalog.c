@@ -6,10 +6,6 @@
 #include "analysis/ladder/ladder.h"
 #include "analysis/tables/tables.h"
 #include "report/findings/findings.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 /* A rung and the ladder it belongs to. */
 struct rung_at {

@@ -6,8 +6,6 @@
 #include "report/findings/findings.h"
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 enum { MOST_NAMED = 8, MOST_RECORDS = 10000 };
 

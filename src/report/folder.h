@@ -2,10 +2,8 @@
 /* report/folder.h - a folder of traces that do not belong together: a list with a verdict each. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_arena;
 struct lpo_doc;
 struct lpo_rundir;
 

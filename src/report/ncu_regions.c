@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/ncu_regions.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/analysis.h"
 #include "analysis/counters/by_kernel.h"
 #include "hydra/compose.h"
-#include "region/scope.h"
 #include "region/select.h"
-#include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/region_rows.h"
 #include "report/tables/tables.h"
@@ -18,11 +13,8 @@
 #include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "trace/metric_rules.h"
-#include "trace/trace.h"
-#include "util/arena.h"
 #include "util/budget.h"
 #include "util/path.h"
-#include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

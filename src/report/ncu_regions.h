@@ -8,15 +8,11 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "util/auto.h"
+#include "util/base.h"
 
 struct lpo_doc;
 struct lpo_report_ncu;
 struct lpo_rundir;
-struct lpo_str;
 
 /* NULL when the run has no counters, or no region mode. The run folder must outlive it. */
 struct lpo_report_ncu *lpo_report_ncu_create(const struct lpo_rundir *d);

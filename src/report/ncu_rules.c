@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdbool.h>
-#include <string.h>
 
+#include "report/ncu_rules.h"
 #include "analysis/analysis.h"
 #include "analysis/counters/rules.h"
 #include "region/kernel_name/short.h"
 #include "report/doc/doc.h"
-#include "report/ncu_rules.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

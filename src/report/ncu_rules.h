@@ -3,8 +3,7 @@
  * and report.json. Nothing is added where no source has rules. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_doc;
 struct lpo_record;

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/over_time.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/analysis.h"
 #include "analysis/power/power.h"
 #include "analysis/power/regions.h"
@@ -13,11 +9,8 @@
 #include "report/trace_records.h"
 #include "rundir/belonging.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/xmalloc.h"
 
 enum { MOST_GPUS = 64 };
 /* Ranks of one job do not begin and end together: samples of another machine that are so far before

@@ -7,14 +7,8 @@
  * A quantity of a trace needs nothing here: a series (trace/series.h) becomes a chart. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "trace/trace.h"
-#include "util/auto.h"
-#include "util/vec.h"
 
-struct lpo_arena;
 struct lpo_rundir;
 struct lpo_source;
 

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/pages.h"
 
-#include <string.h>
-
 #include "analysis/analysis.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/ncu_regions.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 static struct lpo_doc *timeline_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {

@@ -9,15 +9,10 @@
  * from the clock, the machine or the place of the folder: building twice gives the same bytes. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "util/auto.h"
+#include "util/base.h"
 
 struct lpo_doc;
-struct lpo_err;
 struct lpo_rundir;
-struct lpo_str;
 
 enum { LPO_REPORT_DOCUMENTS = 2 };
 

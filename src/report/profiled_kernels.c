@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/profiled_kernels.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "analysis/counters/rules.h"
 #include "analysis/tables/tables.h"
 #include "region/kernel_name/short.h"
 #include "report/doc/doc.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 #define KERNELS_SCHEMA "lpo.kernels/1"
 

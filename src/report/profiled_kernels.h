@@ -2,8 +2,6 @@
 /* report/profiled_kernels.h - what `lpo kernels` found as a document. */
 #pragma once
 
-#include <stddef.h>
-
 #include "analysis/counters/kernel_profile.h"
 
 struct lpo_doc;

@@ -2,23 +2,14 @@
 #include "report/region_rows.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/analysis.h"
 #include "region/select.h"
-#include "region/tree.h"
 #include "rundir/rundir.h"
 #include "trace/reader.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/path.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 enum { MOST_BYTES = 512 << 20 };
 

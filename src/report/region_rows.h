@@ -5,14 +5,10 @@
  * the captures that hold the region. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "util/auto.h"
+#include "util/base.h"
 
 struct lpo_region_rows;
 struct lpo_rundir;
-struct lpo_str;
 
 /* From raw.csv beside each report of the stage that measured counters; NULL: there is none. */
 struct lpo_region_rows *lpo_report_region_rows_create(const struct lpo_rundir *d);

@@ -13,9 +13,6 @@
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 enum { FINDINGS = 5 }; /* the JSON has all */
 /* Each operator of a framework may be a region of its own; `lpo regions --json` has them all. */

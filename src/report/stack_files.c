@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/stack_files.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "trace/trace.h"
 #include "util/json_write.h"
-#include "util/map.h"
 #include "util/pack.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 enum { LONGEST_NAME = 400 };
 

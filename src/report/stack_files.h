@@ -9,7 +9,6 @@
 #include "analysis/stacks/stacks.h"
 
 struct lpo_region_tree;
-struct lpo_str;
 
 struct lpo_stack_view {
     const struct lpo_stacks *stacks;

@@ -2,15 +2,9 @@
 #include "report/top_yaml.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "region/cells.h"
-#include "region/tree.h"
-#include "trace/trace.h"
 #include "util/json_write.h"
-#include "util/map.h"
-#include "util/str.h"
 #include "util/visible.h"
 
 static void add_escaped(struct lpo_str *out, const char *text, size_t len)

@@ -2,10 +2,9 @@
 /* report/top_yaml.h - the list of kernels that `lpo kernels --kernel-config` reads. */
 #pragma once
 
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_region_cells;
-struct lpo_str;
 struct lpo_top_row;
 
 /* "^name$" over the bare function name of a demangled kernel name, its characters escaped. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the PyTorch profiler found: torch_profiler/report.md and, for machines, metrics.json. */
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "analysis/memory/memory.h"
@@ -14,7 +13,6 @@
 #include "report/trace_notes.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
 
 #define TORCH_SCHEMA "lpo.torch/2"
 #define COUNT(a)     (sizeof(a) / sizeof *(a))

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/trace_notes.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "analysis/analysis.h"
 #include "analysis/wall/timeline.h"
-#include "region/cells.h"
 #include "region/select.h"
-#include "region/tree.h"
 #include "report/doc/doc.h"
-#include "trace/trace.h"
 #include "util/budget.h"
-#include "util/str.h"
 
 /* Where notes go. */
 struct note_sink {

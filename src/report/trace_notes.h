@@ -3,7 +3,7 @@
  * never closed, patterns that matched nothing. One list for every command and report. */
 #pragma once
 
-#include <stdbool.h>
+#include "util/base.h"
 
 struct lpo_analysis;
 struct lpo_doc;

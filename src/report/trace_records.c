@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of a trace: scopes with their regions, kernels, notes. Where all regions would be too
  * much, the most expensive. */
-#include <stdlib.h>
 
+#include "report/trace_records.h"
 #include "analysis/analysis.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/numbers/numbers.h"
 #include "analysis/tables/tables.h"
 #include "analysis/wall/timeline.h"
-#include "region/cells.h"
-#include "region/scope.h"
 #include "report/doc/doc.h"
 #include "report/trace_notes.h"
-#include "report/trace_records.h"
 #include "trace/metric_rules.h"
-#include "util/arena.h"
 #include "util/budget.h"
-#include "util/str.h"
 
 /* null when no duration is known: that is not 0 */
 static struct lpo_jv ns_of(const struct lpo_sum *s)

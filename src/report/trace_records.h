@@ -5,11 +5,9 @@
  * docs/report-json.md lists them. Names are borrowed: the analysis must outlive the document. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_analysis;
-struct lpo_arena;
 struct lpo_device;
 struct lpo_jv;
 struct lpo_doc;

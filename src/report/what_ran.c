@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ran and how it ended, in words: from the config and the manifest of a run, else from what
  * the traces say themselves. */
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "report/what_ran.h"
 #include "analysis/analysis.h"
 #include "analysis/frameworks.h"
 #include "report/doc/doc.h"
-#include "report/what_ran.h"
-#include "run/manifest.h"
 #include "run/secrets/secrets.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/order.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum { MOST_BYTES = 400 }; /* of a command: a script given to sh -c may be long */
 

@@ -2,7 +2,7 @@
 /* report/what_ran.h - what ran and how it ended, in words that every report shares. */
 #pragma once
 
-#include <stdbool.h>
+#include "util/base.h"
 
 struct lpo_doc;
 struct lpo_rundir;

@@ -2,7 +2,7 @@
 /* rules/private.h - the files of conf/rules, as scripts/embed.py puts them into the program. */
 #pragma once
 
-#include <stddef.h>
+#include "util/base.h"
 
 extern const char lpo_rules_kernels[], lpo_rules_operators[], lpo_rules_steps[],
     lpo_rules_clients[], lpo_rules_metrics[], lpo_rules_families[], lpo_rules_settings[],

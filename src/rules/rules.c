@@ -2,17 +2,10 @@
 #include "rules/rules.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "hydra/compose.h"
 #include "rules/private.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
-#include "util/map.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 enum { MOST_BYTES = 4 << 20 }; /* of a file of the user */
 

@@ -12,11 +12,8 @@
  * their reader takes the nodes. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_node;
 
 /* "kernels": all tables of that file, as they were written; never NULL. From any thread. */
@@ -37,8 +34,6 @@ int lpo_rules_each_row(const struct lpo_node *file, const char *table, lpo_rules
 /* The same word by word. */
 int lpo_rules_each(const struct lpo_node *file, const char *table, lpo_rules_word_fn *fn, void *ctx,
                    struct lpo_err *err);
-
-struct lpo_map;
 
 /* A table of ours as words to values (const char *, as a number): the rows of `value` alone where
  * it is not NULL. Made once; never NULL. */

@@ -3,7 +3,7 @@
  * binary. */
 #pragma once
 
-#include <stddef.h>
+#include "util/base.h"
 
 extern const char lpo_run_carried[];      /* zlib over ustar */
 extern const size_t lpo_run_carried_len,  /* 0: this program has its files beside it */

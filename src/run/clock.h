@@ -2,8 +2,9 @@
 /* run/clock.h - the two clocks. */
 #pragma once
 
-#include <stdint.h>
 #include <time.h>
+
+#include "util/base.h"
 
 static inline int64_t lpo_run_clock_of(clockid_t id)
 {

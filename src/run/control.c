@@ -4,17 +4,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "lpo/control.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/order.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum {
     ANSWER_S = 5, /* a program that is stopped does not answer */

@@ -3,12 +3,7 @@
  * server under load. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct lpo_arena;
-struct lpo_err;
+#include "util/base.h"
 
 enum { LPO_CONTROL_MOST = 1024 }; /* processes of one folder */
 

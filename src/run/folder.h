@@ -8,11 +8,7 @@
  * below the run folder. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-struct lpo_arena;
-struct lpo_err;
+#include "util/base.h"
 
 #define LPO_RUN_LOCK ".lpo-lock"
 

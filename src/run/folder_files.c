@@ -3,23 +3,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "run/folder.h"
 #include "run/secrets/secrets.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
-#include "util/order.h"
 #include "util/path.h"
 #include "util/stale.h"
-#include "util/str.h"
 #include "util/visible.h"
 
 enum { MAX_DEPTH = 16, MAX_FILES = 20000, MAX_KEPT = 1000 };

@@ -4,16 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "run/clock.h"
 #include "run/folder.h"
-#include "util/arena.h"
 #include "util/path.h"
 #include "util/thread.h"
 

@@ -6,8 +6,7 @@
  * machines differ, so what counts is that the file changes, not its time. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "util/base.h"
 
 struct lpo_heartbeat;
 

@@ -2,16 +2,11 @@
 #include "run/install.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "run/carried.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
 #include "util/tar.h"

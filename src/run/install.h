@@ -5,9 +5,7 @@
  * all work: the same few places beside the binary are tried in order. */
 #pragma once
 
-#include <stddef.h>
-
-struct lpo_arena;
+#include "util/base.h"
 
 /* "liblpo-collect.so", "toy_llm", "hf_generate.py", "conf": the absolute path, or NULL. */
 const char *lpo_run_install_find(struct lpo_arena *a, const char *name);

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/manifest.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "run/child/interrupt.h"
 #include "run/child/supervise.h"
 #include "run/folder.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
 #include "util/json_write.h"
 #include "util/path.h"

@@ -5,12 +5,8 @@
  * manifest that says what was running. The schema is documented in docs/run.md. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_result;
 
 #define LPO_MANIFEST_SCHEMA "lpo.run/1"

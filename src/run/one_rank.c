@@ -2,20 +2,13 @@
 #include "run/one_rank.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lpo/launchers.h"
 #include "rules/rules.h"
 #include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json_write.h"
 #include "util/path.h"
-#include "util/str.h"
 
 #define TOOL_VARIABLE "LPO_RANK_TOOL" /* workloads/lpo_sitecustomize/lpo_rank_tool.py */
 

@@ -8,13 +8,8 @@
  * interpreter at its start, becomes the tool in the one rank (workloads/lpo_sitecustomize/). */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "run/step.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_json_writer;
 struct lpo_node;
 

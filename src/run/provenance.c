@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/provenance.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -15,13 +13,10 @@
 #include "run/secrets/secrets.h"
 #include "run/step.h"
 #include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/json_write.h"
 #include "util/path.h"
-#include "util/str.h"
 
 extern char **environ;
 

@@ -4,11 +4,8 @@
 
 #include "gpu/hardware.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_json;
 struct lpo_node;
-struct lpo_str;
 
 /* env.json: host, CPU, memory, GPUs and driver, tool versions, git commit of `work_dir`, the
  * variables that change how CUDA programs run. What is not here is null. */

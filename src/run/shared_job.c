@@ -2,8 +2,6 @@
 #include "run/shared_job.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,11 +10,8 @@
 #include "run/folder.h"
 #include "run/heartbeat.h"
 #include "run/manifest.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 
 #define JOB_FILE ".lpo-job"
 

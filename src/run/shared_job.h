@@ -7,13 +7,9 @@
  * a run are, and notes in its manifest what became of each. All waiting has a limit. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "lpo/launchers.h"
+#include "util/base.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_manifest;
 
 struct lpo_shared_job {

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/step.h"
 
-#include <stdarg.h>
-#include <string.h>
-
 #include "run/secrets/secrets.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 extern char **environ;
 

@@ -5,12 +5,7 @@
  * --dry-run, and written to cmd.txt so that it can be pasted into a shell. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct lpo_arena;
-struct lpo_str;
+#include "util/base.h"
 
 struct lpo_env_var {
     const char *name;

@@ -4,9 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,11 +12,7 @@
 #include "run/child/interrupt.h"
 #include "run/clock.h"
 #include "run/server/server.h"
-#include "run/step.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum { TURN_MS = 200, CLIENT_MS = 500, MOST_WAITING = 16 };
 

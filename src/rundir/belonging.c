@@ -2,22 +2,13 @@
 #include "rundir/belonging.h"
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "run/folder.h"
 #include "rundir/private.h"
 #include "trace/reader.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/input.h"
-#include "util/order.h"
 #include "util/path.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 /* --- the rank that a name says -------------------------------------------------------------------
  */

@@ -7,13 +7,7 @@
  * another job, or is the same rank again, is in another group. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/vec.h"
-
-struct lpo_arena;
-struct lpo_err;
+#include "util/base.h"
 
 struct lpo_rundir_group {
     const char *name; /* "1700000-TP-*-DECODE": of its files, relative to the folder */

@@ -7,15 +7,11 @@
  * makes the report says nothing about that device. */
 #include "rundir/rundir.h"
 
-#include <string.h>
-
 #include "gpu/sheets.h"
 #include "run/install.h"
 #include "run/provenance.h"
 #include "settings/settings.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 
 /* Words of the config that mean the machine of the run. */
 static bool names_an_entry(const char *name)

@@ -4,16 +4,9 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "util/arena.h"
-#include "util/order.h"
 #include "util/path.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 #define FOLDER "ranks"
 

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rundir/needs.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "hydra/compose.h"
 #include "region/pattern/pattern.h"
 #include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 static const double most = 1e30; /* times any number of visits it stays a number */
 static const char shape[] = "{flops: N, bytes: N, dtype: bf16}";

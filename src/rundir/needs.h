@@ -11,14 +11,8 @@
  * region, or a pattern (region/pattern/pattern.h); the figures are those of one visit. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "util/dtype.h"
-#include "util/measure.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_node;
 
 struct lpo_stated_need {

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "hydra/compose.h"
 #include "run/workload/workload.h"
 #include "rundir/private.h"
 #include "settings/schema.h"
 #include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 static int parse_override(struct lpo_arena *a, const char *text, struct lpo_override *out,
                           struct lpo_err *err)

@@ -4,8 +4,6 @@
  * Names decide nothing that contents can: the reader that recognises a file says which tool wrote
  * it, and the kind that lists this reader is its source. Several files of one source are ranks or
  * processes of one job. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "region/select.h"
@@ -19,12 +17,9 @@
 #include "trace/reader.h"
 #include "trace/times.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/input.h"
 #include "util/path.h"
 #include "util/spool.h"
-#include "util/str.h"
 #include "util/work.h"
 
 /* One file that was given or found. */

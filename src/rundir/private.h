@@ -2,8 +2,6 @@
 /* rundir/private.h - the parts of lpo_rundir_load(). */
 #pragma once
 
-#include <stdbool.h>
-
 #include "rundir/rundir.h"
 
 /* A sentence for `problems` about a file that could not be read. The folder's own path is left

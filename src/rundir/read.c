@@ -2,22 +2,15 @@
 #include "rundir/read.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "run/child/supervise.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/auto.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
 #include "util/spool.h"
-#include "util/str.h"
 #include "util/work.h"
 
 /* --- through nsys export -----------------------------------------------------------------------

@@ -2,13 +2,8 @@
 /* rundir/read.h - one file into a trace, through ncu where lpo alone cannot read it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-#include "util/auto.h"
-
-struct lpo_err;
 struct lpo_rundir_many;
 struct lpo_trace;
 

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "rundir/read.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
-#include "util/err.h"
 #include "util/thread.h"
 
 enum { AHEAD = 2 /* files of a worker that wait to be taken */ };

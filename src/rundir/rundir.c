@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rundir/rundir.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "hydra/compose.h"
 #include "region/classes.h"
 #include "region/select.h"
@@ -13,12 +10,9 @@
 #include "rundir/read.h"
 #include "trace/counters/counters.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/path.h"
-#include "util/str.h"
 
 const char *lpo_rundir_path(const struct lpo_rundir *d, const char *file)
 {

@@ -9,19 +9,11 @@
  * A file that cannot be read is a problem, which reports show; it is not an error. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "run/manifest.h"
 #include "rundir/needs.h"
-#include "util/auto.h"
-#include "util/vec.h"
 
 struct lpo_analysis;
-struct lpo_arena;
 struct lpo_counters_file;
-struct lpo_err;
 struct lpo_file_text;
 struct lpo_hardware;
 struct lpo_json;

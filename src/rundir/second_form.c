@@ -2,12 +2,9 @@
 #include "rundir/private.h"
 
 #include <glob.h>
-#include <string.h>
 
 #include "trace/reader.h"
-#include "util/arena.h"
 #include "util/path.h"
-#include "util/str.h"
 
 /* A file that ends like this is the second form of one with the same stem and the other ending, of
  * that format. */

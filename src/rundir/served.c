@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a run folder holds of a server and its clients: workload/<stage>/server.json, and the JSON
  * of the client that it names. */
-#include <string.h>
 
 #include "rundir/private.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum { MOST_BYTES = 64 << 20 }; /* a client may list every token */
 

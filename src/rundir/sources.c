@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The traces of a run folder: which files they are, read once, and which regions reports show. */
 #include <fnmatch.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "region/classes.h"
 #include "region/pattern/pattern.h"
@@ -13,11 +11,7 @@
 #include "rundir/read.h"
 #include "settings/settings.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/order.h"
 #include "util/path.h"
-#include "util/str.h"
 
 static bool matches(const char *name, const char *const *patterns)
 {

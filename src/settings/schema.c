@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "settings/schema.h"
 
-#include <string.h>
-
 #include "hydra/compose.h"
 #include "lpo/launchers.h"
 #include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json_write.h"
-#include "util/str.h"
 #include "util/units.h"
 
 /* " (config.yaml:3:5)" or " (from 'run.repeats=x')". */

@@ -6,12 +6,8 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_json_writer;
 struct lpo_node;
 struct lpo_spelling;

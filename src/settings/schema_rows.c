@@ -3,13 +3,10 @@
 #include "settings/schema.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "hydra/compose.h"
 #include "rules/rules.h"
 #include "settings/settings.h"
-#include "util/arena.h"
 
 /* What a row says first: its type. */
 static const char *const types[] = {

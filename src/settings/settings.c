@@ -2,12 +2,8 @@
 #include "settings/settings.h"
 
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "hydra/compose.h"
-#include "util/arena.h"
-#include "util/str.h"
 #include "util/units.h"
 
 static const struct lpo_schema_row *row_of(const char *key, enum lpo_schema_type from,

@@ -10,13 +10,8 @@
  * such ones from the run folders of others). `config` may be NULL: then all is default. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "settings/schema.h"
 
-struct lpo_arena;
 struct lpo_node;
 
 /* The words of a list; the arena owns them. */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "settings/schema.h"
 
-#include <string.h>
-
 #include "hydra/compose.h"
 #include "rules/rules.h"
-#include "util/str.h"
 
 const struct lpo_spelling *lpo_settings_spellings(void)
 {

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sweep/launcher.h"
 
-#include <string.h>
-
 #include "hydra/compose.h"
 #include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 static const struct lpo_sweep_launcher *const launchers[] = { &lpo_sweep_local, &lpo_sweep_slurm };
 

@@ -6,15 +6,9 @@
  * it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "sweep/plan.h"
 
-struct lpo_err;
 struct lpo_node;
-struct lpo_str;
 
 struct lpo_sweep_run {
     struct lpo_sweep_plan *plan;

@@ -2,10 +2,7 @@
 /* Several jobs at once on this machine, each an lpo of its own whose output goes to a file. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,9 +11,6 @@
 #include "run/child/supervise.h"
 #include "settings/settings.h"
 #include "sweep/launcher.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 enum { MOST_AT_ONCE = 1024 };
 

@@ -4,19 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "run/secrets/secrets.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/json_write.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum {
     MOST_JOBS = 1000000,

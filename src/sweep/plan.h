@@ -10,15 +10,7 @@
  * is read is bounded. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/measure.h"
-
-struct lpo_arena;
-struct lpo_err;
-struct lpo_str;
+#include "util/base.h"
 
 #define LPO_SWEEP_FOLDER ".sweep"
 #define LPO_SWEEP_SCHEMA "lpo.sweep/1"

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What became of each job. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "report/doc/doc.h"
 #include "run/secrets/secrets.h"
 #include "sweep/launcher.h"
 #include "sweep/plan.h"
-#include "util/arena.h"
 #include "util/file.h"
 #include "util/json.h"
-#include "util/json_write.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "util/units.h"
 #include "writer/writer.h"
 

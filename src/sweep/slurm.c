@@ -2,21 +2,14 @@
 /* An array job of Slurm. lpo submits it, watches the files that the jobs leave, and asks squeue
  * which of them are still there: a job that is gone without a result is lost. */
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "hydra/compose.h"
 #include "run/child/supervise.h"
 #include "run/clock.h"
 #include "sweep/launcher.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/search.h"
-#include "util/str.h"
 
 enum {
     MOST_ANSWER = 64 << 20,

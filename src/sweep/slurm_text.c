@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "hydra/compose.h"
 #include "settings/settings.h"
 #include "sweep/launcher.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 #include "util/units.h"
 
 /* Names are those of Hydra's submitit launcher; what it has and lpo has no use for is ignored. */

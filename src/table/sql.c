@@ -2,16 +2,10 @@
 #include "table/sql.h"
 
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "util/arena.h"
 #include "util/budget.h"
-#include "util/err.h"
-#include "util/str.h"
 
 enum {
     MOST_TABLES = 64,

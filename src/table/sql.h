@@ -5,14 +5,8 @@
  * ids are look-ups; a query may read and nothing else. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "table/table.h"
-#include "util/auto.h"
 
-struct lpo_err;
 struct lpo_table_sql;
 
 /* A table that can be had: its rows are asked for when a query first reads it. */

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "table/table.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "util/str.h"
-
 struct lpo_cell lpo_table_cell(const struct lpo_rows *rows, const struct lpo_column *c, size_t row)
 {
     struct lpo_cell cell = c->get(rows, row);

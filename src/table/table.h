@@ -14,15 +14,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-#include "util/measure.h"
-
-struct lpo_arena;
 struct lpo_rows;
-struct lpo_str;
 
 enum lpo_cell_type {
     LPO_CELL_TEXT,

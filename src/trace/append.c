@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A trace into another one, row by row as rows.c describes them. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/rows.h"
 #include "trace/series.h"
-#include "trace/trace.h"
-#include "util/err.h"
 
 #define LONGEST_TOTAL ((int64_t)1 << 61) /* as in times.c */
 

@@ -7,13 +7,6 @@
 #include "trace/demangle.h"
 
 #include <ctype.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include "util/arena.h"
-#include "util/str.h"
 
 enum { DEPTH = 200, BYTES = 4 << 20, SUBSTITUTES = 4096, LONGEST = 65536, PACK = 64 };
 

@@ -6,9 +6,7 @@
  * of others. */
 #pragma once
 
-#include <stdbool.h>
-
-struct lpo_str;
+#include "util/base.h"
 
 /* Appends the plain form of a mangled name; false (nothing appended) when `name` is not mangled. */
 bool lpo_trace_demangle(const char *name, struct lpo_str *out);

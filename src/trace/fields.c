@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/fields.h"
 
-#include <stdint.h>
-#include <string.h>
-
 #include "trace/kineto/private.h"
 #include "trace/trace.h"
-#include "util/json_pull.h"
 
 enum { DEEPEST = 6 };
 

@@ -10,7 +10,7 @@
  * For formats whose events are few or whose members vary; Kineto's have a reader of their own. */
 #pragma once
 
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_pull;
 

@@ -2,15 +2,8 @@
 #include "trace/host.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/trace.h"
-#include "util/order.h"
-#include "util/search.h"
-#include "util/str.h"
-#include "util/vec.h"
-#include "util/xmalloc.h"
 
 /* Where the events of a kind stand in a trace, and where the facts of one stand in its row. */
 struct source {

@@ -17,9 +17,7 @@
  * costs nothing), by whichever thread asks first, and made again when rows were added to it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
 struct lpo_range;
 struct lpo_trace;

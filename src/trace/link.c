@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/link.h"
 
-#include <stdlib.h>
-
 #include "trace/trace.h"
-#include "util/map.h"
-#include "util/vec.h"
 
 /* One call, or the place where one is expected. Those of one id form a chain. A trace has as many
  * as it has calls, so each field is there once: `row` is the path of the call until the launch is

@@ -6,11 +6,7 @@
  * inside it, which share an id, the outer one is the launch. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
+#include "util/base.h"
 
 struct lpo_trace;
 struct lpo_trace_links;

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/merge.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "trace/trace.h"
 #include "util/path.h"
-#include "util/vec.h"
-#include "util/xmalloc.h"
 
 /* ncu's pages of one capture list the same kernels in the same order. Where they do not, which row
  * belongs to which would be a guess. */

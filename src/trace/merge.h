@@ -3,8 +3,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "util/base.h"
 
 struct lpo_trace;
 struct lpo_trace_duplicates;

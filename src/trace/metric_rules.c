@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/metric_rules.h"
 
-#include <string.h>
-
 #include "rules/rules.h"
-#include "util/arena.h"
-#include "util/err.h"
 
 struct search {
     const char *name;

@@ -4,8 +4,6 @@
 
 #include "trace/trace.h"
 
-struct lpo_arena;
-
 /* "dram__bytes.sum" adds up; "….pct_of_peak_sustained_elapsed" and rates are weighted by time;
  * ".max" keeps the largest; launch__ and device__ facts keep the first. */
 enum lpo_combine lpo_trace_metric_combine(const char *name);

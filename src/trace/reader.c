@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/reader.h"
 
-#include <string.h>
-
 #include "trace/merge.h"
 #include "trace/native/native.h"
 #include "trace/rows.h"
 #include "trace/times.h"
 #include "trace/trace.h"
 #include "trace/xla_names.h"
-#include "util/err.h"
 #include "util/input.h"
-#include "util/str.h"
 
 /* The first that knows the file reads it. */
 static const struct lpo_reader *const readers[] = {

@@ -6,10 +6,8 @@
  * tests/data. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
-struct lpo_err;
 struct lpo_trace;
 
 struct lpo_reader {

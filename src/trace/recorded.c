@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/recorded.h"
 
-#include <stdlib.h>
-
 #include "trace/trace.h"
 #include "util/checked.h"
-#include "util/order.h"
-#include "util/search.h"
-#include "util/xmalloc.h"
 
 struct stretch {
     int64_t start_ns, end_ns;

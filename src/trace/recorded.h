@@ -5,8 +5,7 @@
  * happened to them outside is not in the trace, so their time there counts for nothing. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "util/base.h"
 
 struct lpo_trace;
 struct lpo_trace_recorded;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/rows.h"
 
-#include <string.h>
-
 #include "trace/trace.h"
 
 /* One line of a field: what it is, its name, and for a row the array that it is of. */

@@ -5,10 +5,8 @@
  * table and knows no struct. A new field of an event is one line in rows.c. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_err;
 struct lpo_trace;
 
 /* In an order in which no row refers to an array further down, but for rows of its own. */

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/series.h"
-#include "util/order.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 /* 256 KB of points, and no more series than a machine of many GPUs has counters. */
 enum { MOST_POINTS = 1 << 14, MOST_SERIES = 1024, GROUP = 4 };

@@ -6,8 +6,6 @@
  * invented, and the least and the most of the whole series are exact. */
 #pragma once
 
-#include <stdint.h>
-
 #include "trace/trace.h"
 
 /* Names of what segments of a snapshot held without using it. */

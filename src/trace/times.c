@@ -2,7 +2,6 @@
 #include "trace/times.h"
 
 #include "trace/trace.h"
-#include "util/err.h"
 
 /* Unix time in nanoseconds is near 2^61, so the clock needs that span; one event longer than 2^55
  * ns (417 days) is damage; 2^61 ns (73 years) in all leave room for sums of a few of them. */

@@ -2,12 +2,10 @@
 /* trace/times.h - times that no clock can have shown. Private to trace/. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
 #define LPO_LONGEST_NS ((int64_t)1 << 55) /* of one event: 417 days */
 
-struct lpo_err;
 struct lpo_trace;
 
 /* Where each array of the trace ended before a file was read. */

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/trace.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "trace/host.h"
 #include "trace/merge.h"
 #include "trace/metric_rules.h"
-#include "util/map.h"
-#include "util/str.h"
 
 /* Keys are the bytes of the row; values its index. */
 struct indexes {

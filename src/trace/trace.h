@@ -9,14 +9,7 @@
  * `epoch_ns` is known. LPO_NONE as an index says "not recorded", which is not the first row. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/vec.h"
-
-struct lpo_err;
+#include "util/base.h"
 
 #define LPO_NONE    UINT32_MAX
 #define LPO_NO_TIME INT64_MIN

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/xla_names.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "trace/times.h"
 #include "trace/trace.h"
-#include "util/map.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 /* --- scopes of the program -----------------------------------------------------------------------
  */

@@ -7,11 +7,8 @@
  * name, a thunk its HLO op, another range its kind and what it is about. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_str;
 struct lpo_trace;
 struct lpo_trace_mark;
 

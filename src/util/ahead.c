@@ -3,10 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include "util/arena.h"
 #include "util/thread.h"
 
 /* Two would do for a thread that is always faster or always slower; four even out a file whose

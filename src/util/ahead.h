@@ -8,8 +8,7 @@
  * until lpo_ahead_next() has given NULL. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_ahead;
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "util/arena.h"
-
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "util/base.h"
 
 /* Blocks double up to a size that the C library maps apart and gives back whole. */
 enum { FIRST_BLOCK = 4096, MAX_BLOCK = 1 << 20, ALIGN = 16 };

@@ -9,7 +9,7 @@
  * The table belongs to the process: it is set before anything is read, and only read after that. */
 #pragma once
 
-#include <stdint.h>
+#include "util/base.h"
 
 struct lpo_budget {
     double factor; /* what --limit says; 1 when it is not given */

@@ -6,7 +6,7 @@
  * the end here is a bug; it stays at the end instead of wrapping to a negative time. */
 #pragma once
 
-#include <stdint.h>
+#include "util/base.h"
 
 static inline int64_t lpo_ns_add(int64_t a, int64_t b)
 {

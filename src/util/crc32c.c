@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/crc32c.h"
 
-#include <string.h>
-
 /* Reflected polynomial 0x82f63b78, four bits at a time. */
 static const uint32_t nibble[16] = {
     0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,

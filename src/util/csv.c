@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/csv.h"
 
-#include <stdlib.h>
-#include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
 #include "util/ahead.h"
-#include "util/err.h"
 #include "util/input.h"
-#include "util/vec.h"
 
 static struct lpo_csv *create(void)
 {

@@ -9,14 +9,8 @@
  * on the way. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-#include "util/auto.h"
-
-struct lpo_err;
-struct lpo_str;
 struct lpo_csv_ahead;
 struct lpo_input;
 

@@ -3,10 +3,6 @@
 #include "util/csv.h"
 
 #include <float.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/str.h"
 
 bool lpo_csv_cell_is(struct lpo_csv_cell cell, const char *text)
 {

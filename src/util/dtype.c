@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/dtype.h"
 
-#include <string.h>
 #include <strings.h>
 
 static const struct {

@@ -5,8 +5,7 @@
  * their width is a ratio of a block's bytes to its elements. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
 enum lpo_dtype {
     LPO_DTYPE_NONE, /* not said */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "util/err.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <string.h>
+
+#include "util/base.h"
 
 /* A line that does not fit is cut, and one too many is dropped: the first line is the cause and is
  * always there. Nothing is allocated, since memory may be what failed. */

@@ -6,9 +6,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -16,12 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/path.h"
 #include "util/spool.h"
 #include "util/stale.h"
-#include "util/str.h"
 
 static const size_t default_limit = (size_t)1 << 30;
 

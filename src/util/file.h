@@ -7,13 +7,7 @@
  * (flock) while it is written: one that nobody holds was left by a killed process and is swept. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "util/auto.h"
-
-struct lpo_err;
-struct lpo_str;
+#include "util/base.h"
 
 struct lpo_file_text {
     char *at; /* NUL-terminated; may hold NUL bytes inside */

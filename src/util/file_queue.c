@@ -2,15 +2,10 @@
 #include "util/file_queue.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "util/thread.h"
 
 /* So that memory stays small where files are made faster than a disk takes them. */

@@ -10,11 +10,9 @@
  * The filter (lpo_file_set_filter) is asked by the caller's thread. */
 #pragma once
 
-#include "util/auto.h"
+#include "util/base.h"
 
-struct lpo_err;
 struct lpo_file_queue;
-struct lpo_str;
 
 struct lpo_file_queue *lpo_file_queue_create(void);
 /* Waits for what was added, without a word about errors. NULL is fine. */

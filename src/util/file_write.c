@@ -6,20 +6,14 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/path.h"
 #include "util/stale.h"
-#include "util/str.h"
 #include "util/thread.h"
 
 static lpo_file_filter file_filter;

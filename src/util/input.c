@@ -6,15 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/ahead.h"
-#include "util/arena.h"
 #include "util/budget.h"
-#include "util/err.h"
 #include "util/stale.h"
 
 /* KEPT: two files under way on each of two cores. */

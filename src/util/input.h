@@ -10,13 +10,8 @@
  * a few blocks, and what the reader asks to keep. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-#include "util/auto.h"
-
-struct lpo_err;
 struct lpo_input;
 
 /* A piece of the text, good until the next lpo_input_next(). One NUL follows the last byte. */

@@ -4,9 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <zstd.h>
@@ -17,7 +14,6 @@
 #include <zlib.h>
 #endif
 
-#include "util/arena.h"
 #include "util/stale.h"
 #include "util/work.h"
 

@@ -2,15 +2,9 @@
 #include "util/json.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json_pull.h"
-#include "util/str.h"
 
 /* The parser calls itself for each level: a file of brackets must not use up the stack. */
 enum { MAX_DEPTH = 256 };

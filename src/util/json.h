@@ -6,12 +6,7 @@
  * in lpo_json_get(), all are kept in order. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct lpo_arena;
-struct lpo_err;
+#include "util/base.h"
 
 enum lpo_json_kind {
     LPO_JSON_NULL,

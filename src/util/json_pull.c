@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/json_pull.h"
 
-#include <string.h>
-
-#include "util/err.h"
 #include "util/json_scan.h"
-#include "util/str.h"
 
 static int bad(struct lpo_pull *q, const char *at, const char *why)
 {

@@ -15,16 +15,10 @@
  * place, or LPO_PULL_MORE when the text ends too early. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-#include "util/auto.h"
-
-struct lpo_err;
 struct lpo_input;
 struct lpo_json_stream;
-struct lpo_str;
 
 enum { LPO_PULL_MORE = -100 };
 

@@ -3,12 +3,10 @@
  * processor can, one at a time elsewhere. Never reads past `end`. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-
 #ifdef __SSE2__
 #include <emmintrin.h>
+
+#include "util/base.h"
 #endif
 
 /* The first byte that is not white space (anything up to ' ' counts), or end. */

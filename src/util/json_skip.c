@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Passing over values by their brackets and quotes: most of a trace is of no interest, so this is
  * what decides how fast one is read. */
-#include <stdbool.h>
-#include <string.h>
 
 #include "util/json_pull.h"
 #include "util/json_scan.h"

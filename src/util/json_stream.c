@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/json_pull.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/input.h"
 
 struct lpo_json_stream {

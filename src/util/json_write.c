@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/json_write.h"
 
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "util/visible.h"
 
 struct lpo_json_writer lpo_json_writer(struct lpo_str *out, int indent)

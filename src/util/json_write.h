@@ -10,12 +10,7 @@
  * the same; NaN and infinities print as null. Invalid UTF-8 becomes U+FFFD. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/measure.h"
-#include "util/str.h"
+#include "util/base.h"
 
 #define LPO_JW_DEPTH 1024 /* three levels for each of a config's 256 */
 

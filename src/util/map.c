@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "util/map.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/arena.h"
-#include "util/str.h"
+#include "util/base.h"
 #include "util/table.h"
 
 /* The table of util/table.h with slots of its own, doubled when it is full; it begins with 16. */

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/md5.h"
 
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-
-#include "util/str.h"
-
 static uint32_t turn(uint32_t x, unsigned by)
 {
     return x << by | x >> (32 - by);

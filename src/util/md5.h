@@ -2,9 +2,7 @@
 /* util/md5.h - MD5 (RFC 1321), for folder names that another program made so. Not for secrets. */
 #pragma once
 
-#include <stddef.h>
-
-struct lpo_str;
+#include "util/base.h"
 
 /* Appends 32 hexadecimal digits. */
 void lpo_md5_add(struct lpo_str *out, const char *text, size_t len);

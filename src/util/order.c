@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "util/order.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/vec.h"
+#include "util/base.h"
 
 typedef LPO_VEC(size_t) run_vec;
 

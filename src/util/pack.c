@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/pack.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
 #ifdef LPO_HAVE_ISAL
 #include <isa-l/igzip_lib.h>
 #else
 #include <zlib.h>
 #endif
-
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 void lpo_pack_add(struct lpo_str *to, uint64_t number)
 {

@@ -6,10 +6,7 @@
  * again without a library. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-struct lpo_str;
+#include "util/base.h"
 
 void lpo_pack_add(struct lpo_str *to, uint64_t number);
 /* Small numbers of either sign stay small: 0, -1, 1, -2 … become 0, 1, 2, 3 … */

@@ -4,15 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "util/arena.h"
 #include "util/stale.h"
-#include "util/str.h"
 
 char *lpo_path_join(struct lpo_arena *a, const char *dir, const char *name)
 {

@@ -3,12 +3,9 @@
 #pragma once
 
 #include <dirent.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/stat.h>
 
-struct lpo_arena;
-struct lpo_str;
+#include "util/base.h"
 
 /* "a/b"; a second part that starts with '/' stands alone; "" parts vanish. */
 char *lpo_path_join(struct lpo_arena *a, const char *dir, const char *name);

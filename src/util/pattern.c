@@ -3,12 +3,6 @@
 #include "util/pattern.h"
 
 #include <pcre2.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/err.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 /* Enough for any sane name; a pattern that explodes stops after a fraction of a millisecond. */
 enum { MATCH_LIMIT = 100000, DEPTH_LIMIT = 2000, LONGEST_PATTERN = 4096 };

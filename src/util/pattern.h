@@ -7,12 +7,8 @@
  * come from users' files: matching is bounded, and one that gives up says so. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
-#include "util/auto.h"
-
-struct lpo_err;
 struct lpo_pattern;
 
 int lpo_pattern_create(const char *text, struct lpo_pattern **out, struct lpo_err *err);

@@ -10,10 +10,7 @@
  * Damage ends the message early and sets `bad`. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "util/base.h"
 
 enum lpo_wire { LPO_WIRE_VARINT = 0, LPO_WIRE_64 = 1, LPO_WIRE_BYTES = 2, LPO_WIRE_32 = 5 };
 

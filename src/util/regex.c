@@ -4,11 +4,6 @@
 
 #include <pcre2.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/xmalloc.h"
 
 static pcre2_code *compiled(struct lpo_regex *r)
 {

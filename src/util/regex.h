@@ -7,8 +7,7 @@
  * that a long text costs no memory. From any thread. Patterns of users are util/pattern.h. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_regex {
     const char *text;

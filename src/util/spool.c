@@ -4,17 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "util/budget.h"
-#include "util/err.h"
 #include "util/file.h"
-#include "util/xmalloc.h"
 
 enum { BLOCK = 256 * 1024, LOOK_MS = 50, TELL_SECONDS = 2 };
 

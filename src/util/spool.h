@@ -5,11 +5,8 @@
  * seeking. What can be read only once is therefore copied into a temporary file. */
 #pragma once
 
-#include <stdbool.h>
+#include "util/base.h"
 
-#include "util/auto.h"
-
-struct lpo_err;
 struct lpo_spool;
 
 /* Is it "-" or something that can be read only once? */

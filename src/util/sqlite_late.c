@@ -9,9 +9,8 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sqlite3.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
+
+#include "util/base.h"
 
 /* X(result, name, parameters, arguments): those that are passed on as they are. */
 #define FUNCTIONS(X)                                                                               \

@@ -7,8 +7,9 @@
 #pragma once
 
 #include <errno.h>
-#include <stdbool.h>
 #include <time.h>
+
+#include "util/base.h"
 
 /* After a call that failed with `error`: true, after a pause, when it is to be made again. */
 static inline bool lpo_stale_retry(int error, unsigned *tries)

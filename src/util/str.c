@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "util/str.h"
 
 #include <ctype.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "util/arena.h"
+#include "util/base.h"
 
 enum { SPILL_BYTES = 1 << 20 };
 

@@ -2,10 +2,7 @@
 /* util/tar.h - the plain files of a ustar archive in memory, written below a folder. */
 #pragma once
 
-#include <stddef.h>
-
-struct lpo_arena;
-struct lpo_err;
+#include "util/base.h"
 
 /* Names that lead out of `dir` and sizes beyond the end are LPO_E_FORMAT; anything that is no plain
  * file is passed over. */

@@ -5,7 +5,8 @@
 #pragma once
 
 #include <pthread.h>
-#include <stddef.h>
+
+#include "util/base.h"
 
 /* 0, or an error number where the system has no thread to give. */
 int lpo_thread_start(pthread_t *out, void *(*run)(void *arg), void *arg);

@@ -2,14 +2,6 @@
 #include "util/units.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/err.h"
-#include "util/str.h"
 
 struct scale {
     double size;

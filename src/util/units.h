@@ -2,12 +2,7 @@
 /* util/units.h - numbers with units, for people and from people. */
 #pragma once
 
-#include <stdint.h>
-
-#include "util/measure.h"
-
-struct lpo_err;
-struct lpo_str;
+#include "util/base.h"
 
 /* "1.234 ms", "56 ns": four significant digits, the unit that keeps the number readable. */
 void lpo_units_add_duration(struct lpo_str *s, int64_t ns);

@@ -2,13 +2,9 @@
 #include "util/unpack.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/input.h"
 

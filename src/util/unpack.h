@@ -5,12 +5,7 @@
  * that vanishes with its handle; one that inflates beyond the budget is refused. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "util/auto.h"
-
-struct lpo_err;
+#include "util/base.h"
 
 struct lpo_unpack_file {
     int fd;           /* for reading, at its start */

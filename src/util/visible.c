@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/visible.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/str.h"
-#include "util/xmalloc.h"
-
 struct span {
     uint32_t first, last;
 };

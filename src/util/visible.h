@@ -8,12 +8,7 @@
  * through lpo_visible_stream(), so that no message can be forgotten. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-struct lpo_str;
+#include "util/base.h"
 
 /* Whether a character must not be shown as it is: a control, or a mark that is invisible or turns
  * the direction of what follows. */

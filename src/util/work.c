@@ -3,8 +3,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
 
 #include "util/path.h"
 

@@ -5,8 +5,7 @@
  * who looks (cli/waiting.c); without it the calls cost nothing. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
 enum { LPO_WORK_FILE = 200 };
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "util/xmalloc.h"
-
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "util/base.h"
 
 /* _Exit: what runs at a normal exit may want memory itself. Weak: a library inside another program
  * (gpu/inside) must not end that. */

@@ -2,11 +2,8 @@
 /* CSV: the tables alone, exact values. A report has a file for each, with one header row. Where
  * several have to go into one stream they are set apart by a mark, which is a line of one field
  * that begins with '#'. No row of a table is that. */
-#include <string.h>
 
 #include "report/doc/doc.h"
-#include "util/json_write.h"
-#include "util/str.h"
 #include "util/visible.h"
 #include "writer/writer.h"
 

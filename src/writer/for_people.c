@@ -2,7 +2,6 @@
 #include "writer/for_people.h"
 
 #include "report/doc/doc.h"
-#include "util/str.h"
 #include "writer/layout.h"
 
 void lpo_writer_add_cell(const struct lpo_writer_style *style, struct lpo_str *out,

@@ -5,15 +5,13 @@
  * things come, and where the last empty line goes, they do not. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_column;
 struct lpo_doc;
 struct lpo_doc_cell;
 struct lpo_item;
 struct lpo_section;
-struct lpo_str;
 
 struct lpo_writer_style {
     const char *indent; /* one level of a tree */

@@ -2,9 +2,7 @@
 /* A comment on a pull request: the Markdown of a comparison, the first two sections open and the
  * others folded, in what GitHub takes. The first line marks the comment, so that a later run finds
  * and replaces it. */
-#include <string.h>
 
-#include "util/str.h"
 #include "writer/writer.h"
 
 enum { MOST = 65000, OPEN = 2 }; /* GitHub takes 65,536 characters */

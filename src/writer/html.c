@@ -4,11 +4,8 @@
  *
  * Every text of the profiled program is escaped; the data stands in a script element that no
  * browser runs, where '<' is escaped too. The policy in the head forbids every request. */
-#include <string.h>
 
 #include "report/doc/doc.h"
-#include "util/json_write.h"
-#include "util/str.h"
 #include "writer/markup.h"
 #include "writer/page_assets.h"
 #include "writer/svg_plots.h"

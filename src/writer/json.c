@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON: the whole document with exact values; docs/report-json.md is its page. */
 #include "report/doc/doc.h"
-#include "util/arena.h"
-#include "util/json_write.h"
-#include "util/str.h"
 #include "writer/writer.h"
 
 static struct lpo_jv cell_value(enum lpo_cell_type type, const struct lpo_doc_cell *cell)

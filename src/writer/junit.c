@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JUnit XML, as CI servers read it: every row of the tables whose id is "checks" is a test. Their
  * columns `check`, `state` and `message` are the name, the outcome and what is said about it. */
-#include <string.h>
 
 #include "report/doc/doc.h"
-#include "util/str.h"
 #include "writer/markup.h"
 #include "writer/writer.h"
 

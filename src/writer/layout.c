@@ -2,13 +2,8 @@
 #include "writer/layout.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "report/doc/doc.h"
-#include "util/arena.h"
-#include "util/order.h"
-#include "util/str.h"
 #include "util/visible.h"
 #include "writer/writer.h"
 

@@ -6,11 +6,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_doc_cell;
-struct lpo_str;
 struct lpo_table;
 
 /* In characters. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "writer/markup.h"
 
-#include "util/str.h"
 #include "util/visible.h"
 
 void lpo_writer_markup_add(struct lpo_str *out, const char *text, size_t len, size_t longest)

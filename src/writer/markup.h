@@ -2,9 +2,7 @@
 /* writer/markup.h - text of the profiled program inside HTML, SVG and XML. */
 #pragma once
 
-#include <stddef.h>
-
-struct lpo_str;
+#include "util/base.h"
 
 /* Like lpo_visible_add: characters that would not be seen, which XML does not allow either, are
  * made visible. Then the five characters that markup reserves are escaped. */

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Markdown: GitHub's tables, with everything that came from a program escaped. */
 #include <ctype.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "report/doc/doc.h"
-#include "util/arena.h"
-#include "util/str.h"
 #include "writer/for_people.h"
 #include "writer/layout.h"
 #include "writer/shorten.h"

@@ -2,7 +2,7 @@
 /* writer/page_assets.h - style and script of report.html, made from web/ by scripts/embed.py. */
 #pragma once
 
-#include <stddef.h>
+#include "util/base.h"
 
 extern const char lpo_page_style[], lpo_page_script[];
 extern const char lpo_page_script_sha256[]; /* "sha256-…" */

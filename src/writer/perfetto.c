@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chrome's trace format, which Perfetto opens: the lanes of a document's timelines. */
-#include <string.h>
 
 #include "report/doc/doc.h"
-#include "util/json_write.h"
-#include "util/map.h"
-#include "util/str.h"
 #include "writer/writer.h"
 
 enum { LONGEST_NAME = 1000 };

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "writer/reports.h"
 
-#include <string.h>
-
 #include "report/pages.h"
 #include "run/folder.h"
-#include "util/arena.h"
 #include "util/file_queue.h"
-#include "util/vec.h"
 #include "util/work.h"
 #include "writer/writer.h"
 

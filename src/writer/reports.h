@@ -4,8 +4,8 @@
  * reported there; it is not an error. */
 #pragma once
 
-struct lpo_arena;
-struct lpo_err;
+#include "util/base.h"
+
 struct lpo_paths;
 struct lpo_rundir;
 

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "writer/shorten.h"
 
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "report/doc/doc.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 /* MOST: of rows that are all alike, a page shows no more. Two rows take as much room as the line
  * that says what was left out. */

@@ -6,8 +6,7 @@
  * `least_rows` of a table stay. A table that is sorted by nothing keeps its first rows. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_table;
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SVG: each figure a picture. Timelines are Perfetto's. Every text in a picture is escaped: labels
  * come from the profiled program. */
-#include <math.h>
-#include <string.h>
 
 #include "report/doc/doc.h"
-#include "util/str.h"
 #include "util/units.h"
 #include "writer/svg_parts.h"
 #include "writer/svg_plots.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "writer/svg_parts.h"
 
-#include <string.h>
-
-#include "util/str.h"
 #include "writer/markup.h"
 
 void lpo_writer_svg_text(struct lpo_str *s, const char *text)

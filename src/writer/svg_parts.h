@@ -3,7 +3,7 @@
  * they are escaped, so that none becomes markup. */
 #pragma once
 
-struct lpo_str;
+#include "util/base.h"
 
 enum { LPO_SVG_WIDTH = 760 };
 

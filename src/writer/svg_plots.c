@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "writer/svg_plots.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "report/doc/doc.h"
-#include "util/str.h"
 #include "util/units.h"
 #include "writer/svg_parts.h"
 

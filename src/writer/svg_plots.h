@@ -9,10 +9,9 @@
  * in the order in which their labels first appear. */
 #pragma once
 
-#include <stdbool.h>
+#include "util/base.h"
 
 struct lpo_figure;
-struct lpo_str;
 
 bool lpo_writer_svg_lines(const struct lpo_figure *f, struct lpo_str *out);
 bool lpo_writer_svg_lanes(const struct lpo_figure *f, struct lpo_str *out);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plain text for a terminal: aligned columns, trees by indentation. */
-#include <string.h>
 
 #include "report/doc/doc.h"
-#include "util/str.h"
 #include "util/visible.h"
 #include "writer/for_people.h"
 #include "writer/layout.h"

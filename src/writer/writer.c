@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "writer/writer.h"
 
-#include <string.h>
-
 #include "report/doc/doc.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/file_queue.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "util/units.h"
 
 /* The order of --format in messages. */

@@ -5,20 +5,16 @@
  * table of writer.c, and say in docs/report.md what it leaves out. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
-struct lpo_arena;
 struct lpo_column;
 struct lpo_doc;
 struct lpo_doc_cell;
-struct lpo_err;
 struct lpo_figure;
 struct lpo_file_queue;
 struct lpo_json_writer;
 struct lpo_paths;
 struct lpo_record;
-struct lpo_str;
 struct lpo_table;
 
 struct lpo_writer {

@@ -2,11 +2,8 @@
 /* What sampling itself moves. The GPU writes its samples through L2 and PCIe into the memory of the
  * host: on an H200 some 14 KB and 20 KB of them in 50 us, whatever runs. That is no region's. The
  * median over samples in which nothing ran is not moved by what the host copies now and then. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "analysis/counters/layer.h"
-#include "util/order.h"
 
 enum { MOST = 2048, LEAST = 20, EVERY_MOST = 1 << 20 };
 

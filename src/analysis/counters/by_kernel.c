@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/counters/by_kernel.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "analysis/limits/counters.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/map.h"
 
 /* The first name that was collected is taken: chips and sets of ncu differ. */
 enum { NAMES = 4 };

@@ -5,13 +5,8 @@
  * registers and waves are plain means. Figures that were not collected are unknown. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-#include "util/measure.h"
-
-struct lpo_arena;
 struct lpo_gpu_op;
 struct lpo_trace;
 

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/counters/call_sums.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "analysis/counters/calls.h"
 #include "analysis/counters/layer.h"
 #include "region/calls.h"
 #include "region/tree.h"
-#include "trace/trace.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 /* A call has figures only where at least this part of its time lies in samples, and at most this
  * part in samples that it shares with other calls. */

@@ -3,8 +3,7 @@
  * of sampled.h. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_call_sums;
 struct lpo_layer;

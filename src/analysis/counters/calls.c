@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/counters/calls.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "analysis/counters/sampled.h"
-#include "util/xmalloc.h"
 
 /* Calls of the asked nodes: values of one figure are gathered from these. */
 struct chosen {

@@ -6,11 +6,7 @@
  * too. All others are counted and have none. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/measure.h"
+#include "util/base.h"
 
 struct lpo_sampled_gpu;
 

@@ -6,8 +6,6 @@
  * moved by each of some distances; the best fit says where they belong. On a Hopper GPU reads from
  * DRAM run 1 us ahead of the kernel's recorded start and the tensor cores do not: a kernel loads
  * before it computes, and its record ends after its last load. So each family has its own. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "analysis/counters/layer.h"
 

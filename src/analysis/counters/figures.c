@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The figures of one launch, and which of them may be shown. */
-#include <math.h>
 
 #include "analysis/counters/sampled.h"
 

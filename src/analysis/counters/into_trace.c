@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was sampled becomes part of the trace: metrics of its operations, and series over time. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/counters/layer.h"
 #include "trace/series.h"
-#include "trace/trace.h"
 #include "util/checked.h"
 
 /* What we call a metric, by its meaning. The names are those of JSON and of tables. */

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/counters/kernel_profile.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "analysis/counters/by_kernel.h"
 #include "analysis/limits/counters.h"
 #include "trace/trace.h"
-#include "util/arena.h"
 
 enum lpo_bound lpo_counters_bound_of(struct lpo_measure compute, struct lpo_measure memory)
 {

@@ -6,13 +6,8 @@
  * balanced. Else the higher one. Unknown figures give no class. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-#include "util/measure.h"
-
-struct lpo_arena;
 struct lpo_trace;
 
 #define LPO_BOUND_LOW_PERCENT 60.0 /* below it, neither is the limit */

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/counters/layer.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/wall/order.h"
-#include "region/classes.h"
 #include "region/tree.h"
-#include "trace/trace.h"
-#include "util/map.h"
 
 enum { CLASSES = LPO_LAYER_CLASSES, SINGLE = LPO_SAMPLED_UNKNOWNS - CLASSES - 1 };
 

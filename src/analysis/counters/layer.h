@@ -3,16 +3,11 @@
  * the files of sampled.h. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "analysis/counters/least_squares.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/counters/sweep.h"
 #include "region/classes.h"
 #include "trace/trace.h"
-#include "util/vec.h"
 
 enum {
     LPO_LAYER_CLASSES = LPO_CLASSES + LPO_MEMSET, /* of kernels, then copies, then memsets */

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/counters/least_squares.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/xmalloc.h"
-
 /* Of the diagonal: keeps two unknowns that always come together solvable. */
 static const double ridge = 1e-10;
 

@@ -6,11 +6,7 @@
  * and a column for each kind of value, however many equations there were. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
+#include "util/base.h"
 
 /* One unknown of an equation. */
 struct lpo_term {

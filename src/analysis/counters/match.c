@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/counters/match.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "region/tree.h"
-#include "trace/trace.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/str.h"
 
 /* GPU operations of the base trace in one queue, in the order of their launches. */
 struct queue {

@@ -6,12 +6,9 @@
  * one of its configuration in the same ranges; failing that, in any. */
 #pragma once
 
-#include <stdint.h>
-
-#include "util/auto.h"
+#include "util/base.h"
 
 struct lpo_region_tree;
-struct lpo_str;
 struct lpo_trace;
 struct lpo_gpu_op;
 struct lpo_counters_match;

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/counters/overlay.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/counters/match.h"
 #include "region/tree.h"
-#include "trace/trace.h"
-#include "util/map.h"
-#include "util/str.h"
 
 /* Within this factor of the measured time a launch counts as the same work. */
 static const double same_gpu_op = 1.25;

@@ -16,7 +16,7 @@
  * without. */
 #pragma once
 
-#include <stdint.h>
+#include "util/base.h"
 
 struct lpo_region_tree;
 struct lpo_trace;

@@ -2,7 +2,6 @@
 #include "analysis/counters/region_sums.h"
 
 #include "region/cells.h"
-#include "trace/trace.h"
 
 static bool is_share(enum lpo_counters_meaning m)
 {

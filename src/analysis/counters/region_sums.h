@@ -4,7 +4,7 @@
 #pragma once
 
 #include "lpo/counters_format.h"
-#include "util/measure.h"
+#include "util/base.h"
 
 struct lpo_metric_sum;
 struct lpo_trace;

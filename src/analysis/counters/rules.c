@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/counters/rules.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "trace/trace.h"
-#include "util/map.h"
 
 const char *lpo_counters_rule_kind(unsigned kind)
 {

@@ -5,9 +5,7 @@
  * about one kernel; the text is that of the launch where it would save most. */
 #pragma once
 
-#include <stdint.h>
-
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_trace;
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/counters/sampled.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/counters/call_sums.h"
 #include "analysis/counters/layer.h"
 #include "region/tree.h"
-#include "trace/trace.h"
 #include "util/checked.h"
 
 /* How well the begin and the end of an operation are known against the samples, when the fit says

@@ -20,14 +20,8 @@
  * no more memory than the places they were launched from. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "analysis/counters/calls.h"
 #include "trace/counters/counters.h"
-#include "util/auto.h"
-#include "util/vec.h"
 
 struct lpo_region_tree;
 struct lpo_trace;

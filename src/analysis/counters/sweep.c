@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/counters/sweep.h"
 
-#include <stdbool.h>
-
 /* A GPU runs 128 kernels at one time, and a few copies. A damaged file has more; without a bound
  * each sample would walk over all of them. */
 enum { MOST_RUNNING = 512 };

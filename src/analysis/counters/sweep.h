@@ -4,10 +4,7 @@
  * Samples come in the order of time and so do operations: one walk over both. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/vec.h"
+#include "util/base.h"
 
 /* When an operation ran; end > start. */
 struct lpo_sweep_time {

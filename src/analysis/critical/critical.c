@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/critical/critical.h"
 
-#include <stdlib.h>
-
 #include "analysis/critical/private.h"
 #include "analysis/steps/steps.h"
 #include "region/scope.h"
-#include "region/tree.h"
 #include "util/budget.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/search.h"
 #include "util/thread.h"
 
 enum { KEPT = 200 };

@@ -23,12 +23,7 @@
  * passed. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_program_steps;
 struct lpo_region_tree;

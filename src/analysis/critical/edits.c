@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Experiments as lists of edits: what each of them takes off which point of a graph. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/critical/private.h"
 

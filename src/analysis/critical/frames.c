@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a thread was in, moment by moment: one sweep over its operators and calls. */
-#include <stdlib.h>
 
 #include "analysis/critical/private.h"
 #include "trace/host.h"

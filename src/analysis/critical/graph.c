@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GPU operations of a process and every edge of its graph. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/critical/private.h"
 #include "analysis/wall/timeline.h"
-#include "region/tree.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/search.h"
 
 /* A kernel may begin this long before the one that it follows ends (programmatic launches). */
 static const int64_t overlap_ns = 5000;

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of a process that launch or wait, thread by thread, and which one each of them follows. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "analysis/critical/private.h"
 #include "trace/host.h"
-#include "util/order.h"
-#include "util/search.h"
+#include "analysis/critical/private.h"
 
 /* A thread without calls and operators for so long may have handed over to another one. */
 static const int64_t rest_ns = 100000;

@@ -6,8 +6,6 @@
  * change touches is copied, and a lag that stays adds nothing. The numbers are kept until the last
  * point that needs them: as many as there are launches under way, not as many as the trace has.
  * What changes take off is said by whoever asks (edits.c, savings.c). */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/critical/private.h"
 

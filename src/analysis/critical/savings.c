@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the wall time would be less by, without a part of the path or with half of it: of parts,
  * names and regions, in one pass over the graph for all of them. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/critical/private.h"
 #include "region/scope.h"
-#include "region/tree.h"
 
 /* Numbers of points may take this much; with more launches under way, changes go in groups. */
 enum { ONE_PERCENT = 100, ROOM_BYTES = 4 << 20 };

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits that the source recorded, as edges: the operation that an event or a stream stands for is
  * the last one launched into that stream before. */
-#include <stdlib.h>
 
 #include "analysis/critical/private.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/search.h"
 
 /* Operations by stream, each in order of start. */
 struct streams {

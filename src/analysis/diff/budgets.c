@@ -2,18 +2,11 @@
 #include "analysis/diff/budgets.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "hydra/compose.h"
 #include "settings/settings.h"
 #include "trace/metric_rules.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/pattern.h"
-#include "util/str.h"
 #include "util/units.h"
 
 /* --- what a budget may be about ------------------------------------------------------------- */

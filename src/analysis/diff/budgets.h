@@ -24,14 +24,8 @@
  * tested: their percentages are compared as they are, of the run that stands for its side. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "analysis/diff/diff.h"
-#include "util/vec.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_node;
 
 enum { LPO_DIFF_MOST_BUDGETS = 1000 };

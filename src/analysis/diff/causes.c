@@ -6,16 +6,9 @@
  * gave way to others are one row together; what the host was in while the GPU was idle is followed
  * down to the last call that still has most of the change. So a cause and the idle time behind it
  * are one row, and nothing is new or gone because it crossed a limit. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/diff/private.h"
 #include "trace/host.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/str.h"
 
 enum { MOST_CAUSES = 12, FEWEST_KERNELS = 4 };
 

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* May the two sides be compared? What differs, in the machine, the work and the way of recording.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/diff/private.h"
 #include "analysis/power/power.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/str.h"
 
 /* Facts of the machine and the work: where they differ, that is said first. */
 static const char *const work_keys[] = { "gpu",

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/diff/diff.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/diff/private.h"
-#include "util/arena.h"
-#include "util/map.h"
 
 const char *lpo_diff_kind_name(enum lpo_diff_kind kind)
 {

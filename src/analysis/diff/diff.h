@@ -22,14 +22,8 @@
  * took: that is no matter of chance. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "analysis/diff/digest.h"
 #include "analysis/diff/significance.h"
-#include "util/auto.h"
-#include "util/vec.h"
 
 #define LPO_DIFF_LEAST       0.015 /* of a row, where calls of one run are compared */
 #define LPO_DIFF_LEAST_COUNT 0.005 /* of how often something is called in a step */

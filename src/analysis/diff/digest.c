@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/diff/digest.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/analysis.h"
 #include "analysis/diff/private.h"
 #include "analysis/limits/limits.h"
 #include "analysis/run.h"
 #include "analysis/steps/steps.h"
-#include "region/cells.h"
 #include "region/fold.h"
-#include "region/scope.h"
-#include "region/tree.h"
 #include "rundir/history/history.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/str.h"
 
 enum {
     ALL_KEPT = 2000000, /* calls in all samples of a digest: 16 MB */

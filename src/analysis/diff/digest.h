@@ -6,19 +6,11 @@
  * only the spread over calls (`calls` below) is found here, in one more sweep. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "analysis/diff/significance.h"
 #include "analysis/ladder/ladder.h"
 #include "analysis/wall/wall.h"
-#include "region/classes.h"
-#include "util/auto.h"
-#include "util/vec.h"
 
 struct lpo_analysis_run;
-struct lpo_arena;
 struct lpo_diff_digest;
 struct lpo_history_numbers;
 

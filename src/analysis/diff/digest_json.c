@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/diff/digest_json.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/diff/digest.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
 #include "util/json_write.h"
 

@@ -6,11 +6,9 @@
  * read is checked and bounded. */
 #pragma once
 
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_diff_digest;
-struct lpo_err;
-struct lpo_str;
 
 #define LPO_DIFF_DIGEST_SCHEMA "lpo.digest/1"
 

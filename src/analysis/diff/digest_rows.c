@@ -3,20 +3,12 @@
  * much their single calls differ: one sweep per thread over ranges (or operators) and launches in
  * order of time, with what is open on a stack. */
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/diff/private.h"
 #include "analysis/operators/operators.h"
-#include "region/cells.h"
 #include "region/fold.h"
-#include "region/tree.h"
 #include "trace/host.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/str.h"
 
 static const char *name_of(struct lpo_diff_builder *b, uint32_t name)
 {

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What should be the same on both sides of a comparison, the figures that runs report about
  * themselves, and what NVML saw meanwhile. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/diff/private.h"
@@ -13,17 +9,12 @@
 #include "analysis/requests/requests.h"
 #include "analysis/speed/variation.h"
 #include "hydra/compose.h"
-#include "region/scope.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/json_write.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum {
     MOST_FACTS = 1000,     /* of one run: a config may hold a whole model */

@@ -4,14 +4,8 @@
  * the exchange took place. What is left without a partner goes on to the region around it, where it
  * meets launches of the same kernel from other regions inside: a kernel that only moved from one of
  * them to another is launched as often as before, and is no part of an exchange. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/diff/private.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/order.h"
 
 /* One kernel at one place, of one step. */
 struct cell {

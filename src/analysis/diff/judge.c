@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which changes are real: the tests of significance.h, applied to the wall time and to every row.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/diff/private.h"
 

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rows of the two sides belong together, their amounts and changes, and the wall time as
  * parts that add up. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/diff/private.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/order.h"
 
 const struct lpo_diff_digest *lpo_diff_run_at(const struct lpo_diff *d, size_t i)
 {

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/diff/significance.h"
-#include "util/order.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- samples -------------------------------------------------------------------------------- */
 

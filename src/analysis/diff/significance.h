@@ -11,11 +11,7 @@
  * test whose spread is held up by that of the other rows. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/vec.h"
+#include "util/base.h"
 
 enum { LPO_DIFF_KEPT = 1024 }; /* calls of one kind that are kept */
 

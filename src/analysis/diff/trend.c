@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/diff/trend.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/diff/digest.h"
 #include "analysis/diff/significance.h"
 #include "util/json_write.h"
 #include "util/pattern.h"
-#include "util/str.h"
 
 #define LEVEL_SHIFT   0.008 /* chance that a quiet series of its length has such a step */
 #define LEVEL_RECENT  0.006 /* the same of the last few values */

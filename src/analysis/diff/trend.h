@@ -8,11 +8,9 @@
  * follow each other are worth fewer, and single spikes do not count. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_diff_digest;
-struct lpo_str;
 
 /* Of logarithms: the standard deviation of a value, and how alike two neighbours are (0 … 1). */
 struct lpo_diff_noise {

@@ -6,21 +6,13 @@
  * computes (of several the one that began first), else the collective, else the copy, else what the
  * launching thread was in while the GPU was idle. So cells and idle paths add up to the window, and
  * two windows can be subtracted. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/diff/private.h"
 #include "analysis/phases/phases.h"
 #include "analysis/steps/steps.h"
 #include "analysis/wall/order.h"
-#include "region/tree.h"
 #include "trace/host.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/search.h"
-#include "util/str.h"
 
 enum {
     MOST_PATHS = 20000, /* of idle time, while it is taken apart */

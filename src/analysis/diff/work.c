@@ -4,12 +4,8 @@
  * Steps where all runs have steps; else calls of a region that fills most of the time; else
  * launches of the kernels that both sides have. Two captures of one length hold more or less work,
  * so their spans say nothing, and the time of a unit does. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/diff/private.h"
-#include "util/arena.h"
 
 enum { FEWEST = 5, EXACT_BELOW = 8, MOST_VALUES = 512 };
 

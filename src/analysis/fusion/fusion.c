@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/fusion/fusion.h"
 
-#include <stdlib.h>
-
 #include "analysis/wall/order.h"
 #include "region/tree.h"
-#include "trace/trace.h"
-#include "util/map.h"
-#include "util/order.h"
 
 static const int64_t apart_ns = 1000000;
 

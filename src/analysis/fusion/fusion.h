@@ -10,12 +10,7 @@
  * them. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "region/classes.h"
-#include "util/auto.h"
-#include "util/vec.h"
 
 struct lpo_region_tree;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What makes rungs less sure: what the capture itself did, noise, a short or late capture, idle
  * time without a cause. Said before any rung. */
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/ladder/private.h"
@@ -9,8 +8,6 @@
 #include "analysis/ranks/ranks.h"
 #include "analysis/wall/steady.h"
 #include "analysis/wall/wall.h"
-#include "region/scope.h"
-#include "region/tree.h"
 #include "rundir/rundir.h"
 
 enum { LEAST_KERNELS = 50, LEAST_SPAN_NS = 10000000 };

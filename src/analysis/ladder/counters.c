@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What hardware counters of ncu say of kernels of the trace: the last wave of blocks leaves SMs
  * idle; few warps fit on an SM and neither roof is near. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "analysis/ladder/private.h"
 #include "region/tree.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verdicts on what has no wall time: flight recorders of a job that hangs, memory snapshots, and
  * kernels that ncu measured alone. */
-#include <math.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/counters/by_kernel.h"

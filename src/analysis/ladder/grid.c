@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels with far fewer blocks than the GPU has SMs, by the launch shapes of the trace alone. */
-#include <stdlib.h>
 
 #include "analysis/ladder/private.h"
 #include "gpu/hardware.h"

@@ -6,18 +6,12 @@
  * contexts: what was open, in what. A context whose time on the path is nearly all in long
  * stretches without a launch is work that could be done elsewhere; what is left is the price of
  * launching. */
-#include <stdlib.h>
-#include <string.h>
 
+#include "trace/host.h"
 #include "analysis/analysis.h"
 #include "analysis/ladder/private.h"
 #include "analysis/phases/phases.h"
 #include "analysis/steps/steps.h"
-#include "region/tree.h"
-#include "trace/host.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/str.h"
 
 enum {
     MOST_CONTEXTS = 1 << 20,

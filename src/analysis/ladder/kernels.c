@@ -2,20 +2,12 @@
 /* Kernels that could be fewer or shorter by what their order and their names show: attention in
  * pieces, runs of element-wise kernels, products without tensor cores, one of N equal layers
  * slower, copies that only change a layout, forward work done again. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/fusion/fusion.h"
 #include "analysis/ladder/private.h"
 #include "analysis/operators/cost.h"
-#include "gpu/hardware.h"
-#include "region/tree.h"
 #include "trace/host.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/str.h"
 
 /* A name, and what was counted of it. */
 struct named {

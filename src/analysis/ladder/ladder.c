@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/ladder/ladder.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/analysis.h"
 #include "analysis/ladder/private.h"
 #include "analysis/speed/variation.h"
-#include "region/tree.h"
 #include "rundir/rundir.h"
 #include "util/budget.h"
-#include "util/err.h"
-#include "util/order.h"
 #include "util/thread.h"
 
 enum { ONE_PERCENT = 100, MOST_RUNGS = 12 };

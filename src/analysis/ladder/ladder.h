@@ -9,12 +9,7 @@
  * words, docs/findings.md a paragraph for each kind. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_analysis;
 struct lpo_rundir;

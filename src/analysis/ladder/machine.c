@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What other sources say of the kernels: regions against what their model must compute and move,
  * clocks that were held down. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/ladder/private.h"
 #include "analysis/limits/limits.h"
 #include "analysis/power/power.h"
 #include "analysis/power/regions.h"
-#include "region/tree.h"
 #include "rundir/rundir.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum { MOST_REGIONS = 3, LEAST_SAMPLES = 5 };
 

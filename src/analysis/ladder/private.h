@@ -6,7 +6,6 @@
 #include "analysis/critical/private.h"
 #include "analysis/ladder/ladder.h"
 #include "trace/host.h"
-#include "trace/trace.h"
 
 struct lpo_hardware;
 

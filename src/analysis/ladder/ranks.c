@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What other ranks cost: the collectives of this one would be shorter without it. */
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "analysis/ladder/private.h"

@@ -3,19 +3,13 @@
  *
  * An operator with a known need (analysis/operators) is compared with the larger of its two roofs.
  * It is worth a rung from 5 % of the window on, below half of what its kind usually reaches. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/ladder/private.h"
 #include "analysis/operators/args.h"
 #include "analysis/operators/cost.h"
 #include "analysis/operators/rules.h"
-#include "gpu/hardware.h"
-#include "region/tree.h"
 #include "trace/host.h"
-#include "util/map.h"
 
 enum { MOST_UP = 4, MOST_RUNGS = 8, TILE = 128, SHORT_KERNEL_NS = 5000 };
 

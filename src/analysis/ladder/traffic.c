@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Communication and copies that nothing covers: beside other work, at the rate that others reach,
  * or not at all. One rank cannot tell waiting from sending. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/ladder/private.h"
 #include "analysis/ranks/causes.h"
 #include "analysis/wall/collectives.h"
-#include "gpu/hardware.h"
 #include "gpu/sheets.h"
 #include "reference/reference.h"
-#include "region/tree.h"
 #include "run/install.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/map.h"
-#include "util/str.h"
 
 enum {
     LEAST_BYTES = 1 << 20,

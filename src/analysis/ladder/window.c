@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a person waits for (analysis/phases), and what the GPU did in it. */
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "analysis/ladder/private.h"
 #include "analysis/phases/phases.h"
 #include "analysis/steps/steps.h"
-#include "region/tree.h"
 #include "trace/host.h"
-#include "util/map.h"
 
 enum { LEAST_EARLIER_NS = 1000000 };
 

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/limits/counters.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "analysis/counters/region_sums.h"
 #include "region/scope.h"
 #include "rules/rules.h"
-#include "trace/trace.h"
-#include "util/err.h"
-#include "util/str.h"
 
 double lpo_limits_unit_scale(const char *unit)
 {

@@ -5,10 +5,8 @@
  * they need and what they took. A region around it whose own calls do not differ leaves out the
  * same calls. Where a program numbers its steps, "step0" is a first call as a whole: nothing is
  * left of its row, and the region around it leaves it out. */
-#include <math.h>
 
 #include "analysis/limits/private.h"
-#include "util/arena.h"
 
 /* What is left out of a row. */
 struct aside {

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/limits/limits.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/limits/private.h"
-#include "gpu/hardware.h"
 #include "model/needs.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 struct joining {
     const struct lpo_limits_input *in;

@@ -13,18 +13,9 @@
  * Everything comes from artifacts, so the report of a run can be rebuilt anywhere. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "rundir/needs.h"
-#include "util/auto.h"
-#include "util/measure.h"
-#include "util/vec.h"
 
 struct lpo_analysis;
-struct lpo_arena;
-struct lpo_err;
 struct lpo_hardware;
 struct lpo_json;
 struct lpo_rundir;

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a region needs: from the static analysis, or as stated; and the roofs it is set against. */
-#include <math.h>
-#include <string.h>
 
 #include "analysis/limits/private.h"
-#include "gpu/hardware.h"
 #include "model/needs.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
 
 static double at_rate(double amount, double rate)

@@ -2,16 +2,9 @@
 /* analysis/limits/private.h - the parts of lpo_limits_create(). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "analysis/limits/limits.h"
 #include "rundir/needs.h"
-#include "util/dtype.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_hardware;
 struct lpo_json;
 

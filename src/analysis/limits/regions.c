@@ -2,15 +2,10 @@
 /* What a region stands for: a part of the model, by its name or report.mapping, or an entry of
  * report.needs. */
 #include <ctype.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/limits/private.h"
 #include "model/needs.h"
 #include "region/pattern/pattern.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 enum word_kind { WORD_PHASE, WORD_STEP, WORD_PART, WORD_BLOCK };
 

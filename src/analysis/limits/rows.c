@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of the limits: rates, shares and what holds a row back; rows added up and ranked. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "analysis/limits/private.h"
-#include "util/arena.h"
 
 static struct lpo_measure ratio(struct lpo_measure a, double b)
 {

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The limits of a run: from its regions, its static analysis and its config. */
-#include <stdint.h>
 
 #include "analysis/analysis.h"
 #include "analysis/limits/counters.h"
 #include "analysis/limits/limits.h"
 #include "analysis/wall/timeline.h"
 #include "region/fold.h"
-#include "region/scope.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 enum { LEAST_LATER = 3 }; /* calls that show what is normal */
 

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/memory/asked.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/steps/steps.h"
 #include "trace/host.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 static const char engine_prefix[] = "autograd::engine::evaluate_function: ";
 

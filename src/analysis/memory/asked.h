@@ -3,11 +3,8 @@
  * operators that were open on the thread. Private to memory/. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_arena;
 struct lpo_trace;
 
 struct lpo_memory_moment {

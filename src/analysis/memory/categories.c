@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/memory/categories.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-
 #include "analysis/memory/memory.h"
 #include "trace/trace.h"
-#include "util/map.h"
-#include "util/xmalloc.h"
 
 const char *lpo_memory_category_name(enum lpo_memory_category category)
 {

@@ -7,8 +7,7 @@
  * states have in common. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
 struct lpo_memory_event;
 struct lpo_trace;

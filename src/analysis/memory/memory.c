@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/memory/memory.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/memory/asked.h"
 #include "analysis/memory/categories.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/str.h"
 
 /* Equal times keep the order of the file. */
 static int by_time(const void *x, const void *y)

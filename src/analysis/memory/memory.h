@@ -10,13 +10,8 @@
  * in use before the recording began has no owner. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-#include "util/vec.h"
-
-struct lpo_arena;
 struct lpo_trace;
 
 /* What memory is for (categories.h). */

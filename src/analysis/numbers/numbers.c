@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/numbers/numbers.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-
 #include "region/scope.h"
-#include "region/tree.h"
-#include "trace/trace.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/search.h"
-#include "util/xmalloc.h"
 
 /* Regions of start/end ranges by name and domain: each name is one. */
 struct start_ends {

@@ -5,11 +5,7 @@
  * hold it, since they may count the same thing themselves. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_region_tree;
 

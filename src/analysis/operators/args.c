@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/operators/args.h"
 
-#include <math.h>
-#include <string.h>
 #include <strings.h>
 
 #include "trace/trace.h"

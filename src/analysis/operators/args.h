@@ -3,10 +3,6 @@
  * dims "[[8,128],[],[[2],[3]]]", types ["float","Scalar","TensorList"], values ["","True",""]. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "util/dtype.h"
 
 struct lpo_op;

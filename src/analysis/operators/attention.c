@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention: one length for all sequences, sequences laid end to end, and those of a paged cache,
  * whose lengths only the step around the call says. */
-#include <math.h>
 
 #include "analysis/operators/args.h"
 #include "analysis/operators/cost.h"

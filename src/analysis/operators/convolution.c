@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions, forward, backward and transposed. */
-#include <math.h>
-#include <string.h>
 
 #include "analysis/operators/args.h"
 #include "analysis/operators/cost.h"

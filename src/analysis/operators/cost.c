@@ -2,20 +2,11 @@
 /* The cost of a call: by a rule of the user, else by one of ours. */
 #include "analysis/operators/cost.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/operators/args.h"
 #include "analysis/operators/rules.h"
 #include "rules/rules.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/pattern.h"
-#include "util/str.h"
-#include "util/vec.h"
-#include "util/xmalloc.h"
 
 struct own_rule {
     struct lpo_pattern *pattern;

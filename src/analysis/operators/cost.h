@@ -7,15 +7,8 @@
  * Bytes: inputs, weights and outputs once. What the shapes do not say is unknown. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "reference/reference.h"
-#include "util/auto.h"
-#include "util/dtype.h"
-#include "util/measure.h"
 
-struct lpo_err;
 struct lpo_hardware;
 struct lpo_op;
 struct lpo_step_lengths;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds of which only bytes are counted: elementwise, norms, copies, look-ups. */
-#include <math.h>
 
 #include "analysis/operators/args.h"
 #include "analysis/operators/cost.h"

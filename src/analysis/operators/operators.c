@@ -3,17 +3,9 @@
  * What an operator cost is known when it leaves the stack and goes to the one below. */
 #include "analysis/operators/operators.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/steps/steps.h"
 #include "region/tree.h"
 #include "trace/host.h"
-#include "trace/trace.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/search.h"
 
 /* A step whose name says how long its sequences are. */
 struct step {

@@ -16,14 +16,8 @@
  * nest), GPU self plus `outside` plus `no_launch` is all GPU time. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "analysis/operators/cost.h"
 #include "analysis/operators/replays.h"
-#include "util/auto.h"
-#include "util/vec.h"
 
 struct lpo_region_tree;
 struct lpo_trace;

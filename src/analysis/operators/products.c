@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of two matrices, however their operator takes them. */
-#include <math.h>
 
 #include "analysis/operators/args.h"
 #include "analysis/operators/cost.h"

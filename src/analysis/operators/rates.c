@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What operators achieve: against the roofs of the hardware, and against the best measured time of
  * their shape. */
-#include <math.h>
 
 #include "analysis/operators/cost.h"
-#include "gpu/hardware.h"
 
 static struct lpo_measure known(double v)
 {

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/operators/replays.h"
 
-#include <stdlib.h>
-
 #include "trace/host.h"
 #include "trace/trace.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/vec.h"
 
 /* Servers capture a graph for each of some 70 batch sizes. */
 enum {

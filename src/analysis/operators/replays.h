@@ -15,9 +15,7 @@
  * ambiguous and not joined. */
 #pragma once
 
-#include <stdint.h>
-
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_trace;
 

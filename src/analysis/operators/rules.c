@@ -4,13 +4,8 @@
 #include "analysis/operators/rules.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "rules/rules.h"
-#include "util/err.h"
-#include "util/map.h"
-#include "util/vec.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

@@ -6,11 +6,8 @@
  * (conf/rules/operators.yaml), cost.c has the rules of the user. */
 #pragma once
 
-#include <stddef.h>
-
 #include "util/dtype.h"
 
-struct lpo_err;
 struct lpo_op_call;
 struct lpo_operator_cost;
 struct lpo_step_lengths;

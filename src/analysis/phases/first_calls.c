@@ -2,16 +2,10 @@
 /* The first visit of a range, or the first call of an operator with some input shapes, often loads
  * modules, tunes kernels or compiles. That cost comes once and must not be reported as the cost of
  * every step. */
-#include <stdlib.h>
 
 #include "analysis/phases/private.h"
 #include "region/fold.h"
 #include "trace/host.h"
-#include "trace/trace.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 enum { MOST_FIRST_CALLS = 1000 };
 

@@ -3,13 +3,10 @@
  * has later visits. Its first step is compared with the others instead: with ranges whose paths
  * differ only in numbers. Numbers may also stand for different work (a prompt and its tokens, a
  * layer of another kind, a step that was cut), so both must give the GPU about as much to do. */
-#include <stdlib.h>
 
 #include "analysis/phases/private.h"
 #include "trace/trace.h"
 #include "util/checked.h"
-#include "util/map.h"
-#include "util/order.h"
 
 enum {
     MOST_FAMILIES = 16, /* the GPU's work is summed for each of them in one pass over the trace */

@@ -3,19 +3,11 @@
 #include "analysis/phases/phases.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/phases/private.h"
 #include "region/tree.h"
 #include "rules/rules.h"
 #include "trace/host.h"
-#include "trace/trace.h"
-#include "util/err.h"
-#include "util/order.h"
-#include "util/search.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 enum { LEAST_PART = 100 }; /* of the span: what a first call must cost more */
 

@@ -13,12 +13,7 @@
  * Names are in conf/rules/steps.yaml. Made once from a tree and its steps, then const. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_program_steps;
 struct lpo_region_tree;

@@ -2,14 +2,10 @@
 /* Which steps are steady, and the time of each process that a person waits for. Leading steps that
  * do once what later ones do not are not steady; a step in the middle that compiles again is steady
  * and slow. */
-#include <stdbool.h>
-#include <stdlib.h>
 
 #include "analysis/phases/private.h"
 #include "analysis/steps/steps.h"
 #include "trace/trace.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 enum { LEAST_PART = 100 }; /* of a step: what it must do once to be no steady one */
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/power/power.h"
 
-#include <string.h>
-
-#include "util/err.h"
-
 enum { MOST_COLUMNS = 64, MOST_GPUS = 256 };
 
 static const int64_t last_ns = INT64_MAX / 4; /* so that differences and sums fit */

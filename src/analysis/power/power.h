@@ -10,15 +10,7 @@
  * without one, get the integral of power (estimated). */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/measure.h"
-#include "util/vec.h"
-
-struct lpo_err;
-struct lpo_str;
+#include "util/base.h"
 
 #define LPO_POWER_HOLE_NS    1000000000LL
 #define LPO_POWER_COUNTER_NS 2000000000LL

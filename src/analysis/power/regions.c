@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/power/regions.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/power/power.h"
 #include "region/tree.h"
 #include "region/windows.h"
 #include "rundir/rundir.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum { LEVELS_BELOW = 1 };
 

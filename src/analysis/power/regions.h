@@ -2,14 +2,8 @@
 /* analysis/power/regions.h - samples of NVML joined with a trace: energy by region. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "util/base.h"
 
-#include "util/auto.h"
-#include "util/measure.h"
-#include "util/vec.h"
-
-struct lpo_err;
 struct lpo_power;
 struct lpo_power_gpu;
 struct lpo_region_tree;

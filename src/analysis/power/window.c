@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions about a stretch of time, answered from the samples around it. */
-#include <inttypes.h>
-#include <stdbool.h>
 
 #include "analysis/power/power.h"
-#include "util/search.h"
-#include "util/str.h"
 
 static bool has(const struct lpo_power_sample *s, enum lpo_power_column c)
 {

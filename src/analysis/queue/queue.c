@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/queue/queue.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/wall/order.h"
 #include "trace/series.h"
-#include "util/map.h"
-#include "util/order.h"
 
 /* A queue deeper than that counts as that deep: CUDA's holds a thousand or so. */
 enum { DEEPEST = 1 << 16, ALL_POINTS = 1 << 17, LEAST_POINTS = 256 };

@@ -13,11 +13,7 @@
  * time, from the first launch to the last start. */
 #pragma once
 
-#include <stdint.h>
-
 #include "trace/trace.h"
-#include "util/auto.h"
-#include "util/vec.h"
 
 /* Of a stream, or of all streams of a GPU. */
 struct lpo_queue_sum {

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who comes last to a collective, and who waits for it: of each rank, and by kind and size. */
-#include <stdlib.h>
 
 #include "analysis/ranks/private.h"
 #include "analysis/wall/collectives.h"
 #include "region/tree.h"
-#include "util/map.h"
-#include "util/xmalloc.h"
 
 enum { CERTAIN_ERRORS = 2, LEAST_ERROR = 1000 /* ns: what a clock of microseconds can say */ };
 

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/ranks/balance.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/numbers/numbers.h"
 #include "analysis/wall/collectives.h"
 #include "region/scope.h"
-#include "region/tree.h"
-#include "trace/trace.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 /* One number, on the clock of its rank. */
 struct call {

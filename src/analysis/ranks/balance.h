@@ -7,12 +7,7 @@
  * is the largest of each call, so `call_ratio` is the sum of those over the sum of the means. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/measure.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_region_tree;
 

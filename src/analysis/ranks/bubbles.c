@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bubbles of a pipeline: what its stages do not fill of each step. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/ranks/private.h"
 #include "analysis/ranks/steps.h"
@@ -10,7 +8,6 @@
 #include "analysis/wall/computing.h"
 #include "analysis/wall/order.h"
 #include "region/tree.h"
-#include "util/xmalloc.h"
 
 struct bubbles {
     const struct lpo_trace *t;

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/ranks/causes.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/ranks/lives.h"
 #include "analysis/steps/steps.h"
 #include "analysis/wall/private.h"
 #include "region/tree.h"
 #include "trace/host.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 enum {
     ONE_PERCENT = 100,

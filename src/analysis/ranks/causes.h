@@ -10,12 +10,7 @@
  * the others cause is the time that its collectives take longer. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/measure.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_program_steps;
 struct lpo_ranks;

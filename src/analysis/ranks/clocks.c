@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The clocks of the ranks, by the ends of what they did together. */
-#include <stdlib.h>
 
 #include "analysis/ranks/private.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 enum {
     TOLERANCE_ERRORS = 5, /* ends of one collective lie closer than so many errors of the clocks */

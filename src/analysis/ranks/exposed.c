@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time in which a device only communicates, as waiting and sending; and what the latest rank did
  * while the others waited for it. */
-#include <stdlib.h>
 
 #include "analysis/ranks/private.h"
 #include "analysis/wall/collectives.h"
 #include "analysis/wall/computing.h"
 #include "analysis/wall/private.h"
 #include "region/tree.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/search.h"
 
 struct interval {
     int64_t start_ns, end_ns;

@@ -2,12 +2,8 @@
 #include "analysis/ranks/flight.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/trace.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 enum { MOST_MEMBERS = 1 << 20 };
 

@@ -7,11 +7,7 @@
  * another group: the verdict whose missing ranks wait nowhere stands first. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_trace;
 

@@ -2,7 +2,6 @@
 /* Collectives of which the framework said nothing: ranks whose ends fit each other are a group. Of
  * groups that do the same at nearly the same time the ends are only alike; a line through those is
  * no clock. */
-#include <stdlib.h>
 
 #include "analysis/ranks/private.h"
 

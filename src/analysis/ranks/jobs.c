@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/ranks/jobs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "trace/trace.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 #define DAY_NS   (86400 * INT64_C(1000000000))
 #define SENSE_NS (INT64_C(1262304000) * 1000000000) /* 2010: clocks before that were never set */

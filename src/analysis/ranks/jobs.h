@@ -6,7 +6,7 @@
  * laid beside each other, and nothing that one rank did says anything about another. */
 #pragma once
 
-#include <stdint.h>
+#include "util/base.h"
 
 struct lpo_trace;
 

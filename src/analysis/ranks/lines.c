@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The difference of two clocks as a line over time. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "analysis/ranks/private.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 enum {
     FEWEST = 5,      /* pairs of ends that a drift is looked for in */

@@ -2,16 +2,11 @@
 /* Ranks as stretches between their collectives. */
 #include "analysis/ranks/lives.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/steps/steps.h"
 #include "analysis/wall/collectives.h"
 #include "analysis/wall/computing.h"
 #include "analysis/wall/private.h"
 #include "region/tree.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 enum { LEAST_WAIT_NS = 4000, BEHIND_NS = 5000, LINES = 64 };
 

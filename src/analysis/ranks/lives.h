@@ -11,12 +11,7 @@
  * times; with a stretch shorter, what the job would take then. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "analysis/ranks/private.h"
-#include "util/vec.h"
 
 enum ranks_part { RANKS_COMPUTE, RANKS_COPY, RANKS_IDLE, RANKS_PARTS };
 

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which collectives belong together. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/ranks/private.h"
 #include "analysis/wall/collectives.h"
 #include "analysis/wall/private.h"
 #include "region/tree.h"
 #include "trace/host.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 /* Kinds whose kernels end at different moments on different ranks: a sender need not wait. */
 static const char *const alone[] = { "broadcast", "reduce", "send/receive", "gather", "scatter" };

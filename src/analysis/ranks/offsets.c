@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The difference of the clocks of two ranks: which ends belong together, and the line they lie on.
  */
-#include <stdlib.h>
 
 #include "analysis/ranks/private.h"
-#include "util/xmalloc.h"
 
 enum {
     PAIRS = 1 << 20,      /* of ends that are looked at where their order says nothing */

@@ -4,7 +4,6 @@
 
 #include "analysis/ranks/ranks.h"
 #include "trace/trace.h"
-#include "util/vec.h"
 
 /* One collective kernel. */
 struct ranks_event {

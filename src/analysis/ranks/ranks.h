@@ -17,13 +17,7 @@
  * for nobody. Times of one rank are not changed by any of this. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/measure.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_region_tree;
 

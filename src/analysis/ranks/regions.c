@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/ranks/regions.h"
 
-#include <stdlib.h>
-
 #include "analysis/ranks/private.h"
 #include "region/scope.h"
-#include "trace/trace.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 enum { MOST_ROWS = 1000, ODD_SHARE = 20 /* a twentieth */, ODD_DISTANCES = 4 };
 

@@ -6,11 +6,7 @@
  * and by more than four times the median difference. A rank that never entered the region has 0. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_region_cells;
 struct lpo_region_scope;

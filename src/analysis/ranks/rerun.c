@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The job run again from its stretches, with something changed. */
-#include <stdlib.h>
 
 #include "analysis/ranks/lives.h"
-#include "util/xmalloc.h"
 
 /* Where one rank is. */
 struct runner {

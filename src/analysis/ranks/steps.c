@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/ranks/steps.h"
 
-#include <stdlib.h>
-
 #include "analysis/ranks/private.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/steps/steps.h"
 #include "region/tree.h"
-#include "trace/trace.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 /* Cells: 2 MB here, and about as much in report.json. */
 enum { MOST_CELLS = 32768, ODD_SHARE = 20 /* a twentieth */, ODD_DISTANCES = 4 };

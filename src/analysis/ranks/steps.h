@@ -13,12 +13,7 @@
  * as the framework recorded them, and without one clock nothing is said. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_program_steps;
 struct lpo_ranks;

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/requests/requests.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "hydra/compose.h"
 #include "rules/rules.h"
 #include "util/json.h"
-#include "util/str.h"
 
 const char *lpo_requests_time_name(enum lpo_requests_time time)
 {

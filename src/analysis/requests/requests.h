@@ -6,10 +6,7 @@
  * client could have computed from what it saw, but for sums over its own seconds. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "util/measure.h"
+#include "util/base.h"
 
 struct lpo_json;
 

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much repeats of one sample differ. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/speed/variation.h"
 #include "rundir/rundir.h"
 #include "util/json.h"
-#include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

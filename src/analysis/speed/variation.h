@@ -2,7 +2,7 @@
 /* analysis/speed/variation.h - how much the figures of a run vary between repeats. */
 #pragma once
 
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_json;
 struct lpo_rundir;

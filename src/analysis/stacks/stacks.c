@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/stacks/stacks.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "analysis/power/power.h"
 #include "analysis/power/regions.h"
 #include "region/tree.h"
 #include "trace/host.h"
-#include "trace/trace.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 enum { SLICES = LPO_HOST_SLICES, LAYERS = 3 };
 

@@ -23,11 +23,7 @@
  * slices were recorded around a launch, its region stands for them. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_power;
 struct lpo_region_tree;

@@ -3,7 +3,6 @@
  *     execute_6147_context_2(sq6144sk7144sqsq20971520sqsk23019520)_generation_3(sq3sk6144…)
  *     step[MIXED bs=2 c=1 g=1 c_sq=5 c_sk=8 c_sqsq=25 c_sqsk=40 g_sq=1 g_sk=12 …]
  *     decode[bs=32 tok=128 d=32 spec=3 sqsq=512 sqsk=262144 sk=65536] */
-#include <string.h>
 
 #include "analysis/steps/steps.h"
 

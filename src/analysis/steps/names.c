@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What frameworks call their steps: conf/rules/steps.yaml. */
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/steps/steps.h"
 #include "rules/rules.h"
-#include "util/err.h"
-#include "util/vec.h"
-#include "util/xmalloc.h"
 
 enum fact { NUMBER, REQUESTS, TOKENS, CONTEXT, GENERATION, IGNORED, FACTS };
 enum { NUMBERS = 4 };

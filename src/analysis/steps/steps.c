@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/steps/steps.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/wall/order.h"
-#include "region/classes.h"
 #include "region/tree.h"
 #include "trace/host.h"
-#include "trace/trace.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/search.h"
 
 enum { FEWEST_TO_JUDGE = 5 };
 

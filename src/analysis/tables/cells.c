@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values that many tables have: names of the trace, GPUs, processes, sums of launches. */
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/tables/tables.h"
-#include "region/cells.h"
-#include "region/tree.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 const struct lpo_tables_of *lpo_tables_of(struct lpo_arena *arena, const struct lpo_analysis *a,
                                           const struct lpo_hardware *hw)

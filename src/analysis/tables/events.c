@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The event model as tables: what the host was in, what it launched, what the GPU did. Ids are the
  * numbers of rows, so that tables can be joined. */
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/tables/tables.h"
-#include "region/cells.h"
-#include "region/classes.h"
-#include "region/tree.h"
 #include "trace/host.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

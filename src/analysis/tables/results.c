@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What analyses computed, as tables. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/counters/by_kernel.h"
@@ -14,15 +11,7 @@
 #include "analysis/wall/collectives.h"
 #include "analysis/wall/wall.h"
 #include "reference/reference.h"
-#include "region/cells.h"
-#include "region/classes.h"
-#include "region/scope.h"
-#include "region/tree.h"
 #include "trace/metric_rules.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 /* Launches with a time of their own: the least or most of them. */
 static struct lpo_cell extreme_cell(const struct lpo_sum *s, int64_t ns)

@@ -6,16 +6,10 @@
  * docs/tables.md are made from these descriptions. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "region/scope.h"
 #include "table/table.h"
-#include "trace/trace.h"
 
 struct lpo_analysis;
-struct lpo_arena;
 struct lpo_counters_by_kernel;
 struct lpo_hardware;
 struct lpo_operator;

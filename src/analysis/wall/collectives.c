@@ -2,18 +2,11 @@
 #include "analysis/wall/collectives.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/wall/computing.h"
 #include "analysis/wall/private.h"
 #include "reference/reference.h"
 #include "region/tree.h"
-#include "trace/trace.h"
-#include "util/dtype.h"
-#include "util/map.h"
-#include "util/search.h"
-#include "util/xmalloc.h"
 
 /* How the bytes of a message become bytes on the busiest link, of n ranks. */
 enum traffic { ONCE, RING, TWICE_RING };

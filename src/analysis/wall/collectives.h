@@ -14,13 +14,7 @@
  * kernel also waits for the other ranks, so the links were at least that fast. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/measure.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_collective;
 struct lpo_reference;

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wall/computing.h"
 
-#include <stddef.h>
-
 #include "trace/trace.h"
-#include "util/search.h"
 
 void lpo_wall_computing_add(struct lpo_wall_computing *c, const struct lpo_gpu_op *op)
 {

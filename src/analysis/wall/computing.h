@@ -3,9 +3,7 @@
  */
 #pragma once
 
-#include <stdint.h>
-
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_gpu_op;
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wall/private.h"
 
-#include <stdlib.h>
-
 #include "region/tree.h"
-#include "util/order.h"
-#include "util/search.h"
 
 static bool starts_before(const void *trace, uint32_t a, uint32_t b)
 {

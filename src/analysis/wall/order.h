@@ -2,8 +2,7 @@
 /* analysis/wall/order.h - GPU operations by device and time. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
 struct lpo_gpu_op;
 struct lpo_trace;

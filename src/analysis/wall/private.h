@@ -2,10 +2,6 @@
 /* analysis/wall/private.h - what timeline.c and wall.c share: operations in order, unions. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "analysis/wall/order.h"
 #include "trace/trace.h"
 

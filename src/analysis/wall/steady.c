@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wall/steady.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/analysis.h"
 #include "analysis/phases/phases.h"
 

@@ -4,14 +4,8 @@
  * Tables without the regions that prepare (analysis/phases/phases.h). */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "analysis/wall/wall.h"
-#include "region/cells.h"
-#include "region/classes.h"
 #include "region/scope.h"
-#include "util/auto.h"
 
 struct lpo_analysis;
 

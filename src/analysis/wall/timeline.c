@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wall/timeline.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/wall/private.h"
 #include "trace/host.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/search.h"
 
 const char *lpo_wall_gap_name(enum lpo_gap_cause cause)
 {

@@ -12,13 +12,7 @@
  * A gap lies inside a region when the operations on both sides of it do. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "region/tree.h"
-#include "util/auto.h"
-#include "util/vec.h"
 
 #define LPO_DEPENDENCY_NS 30000
 

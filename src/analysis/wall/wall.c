@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wall/wall.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/wall/private.h"
-#include "region/tree.h"
 #include "trace/host.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/search.h"
 
 const char *lpo_wall_cause_name(enum lpo_idle_cause cause)
 {

@@ -19,14 +19,7 @@
  * The gaps of streams, by the older rule, are in timeline.h. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "analysis/wall/timeline.h"
-#include "region/classes.h"
-#include "util/auto.h"
-#include "util/vec.h"
 
 struct lpo_region_tree;
 struct lpo_trace;

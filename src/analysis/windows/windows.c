@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/windows/windows.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "analysis/wall/order.h"
 #include "trace/trace.h"
 #include "util/checked.h"

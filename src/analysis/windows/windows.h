@@ -7,13 +7,7 @@
  * ones times their number: an estimate, and marked as one. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
-#include "util/measure.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_trace;
 

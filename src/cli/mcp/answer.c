@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An answer: JSON that fits into a budget of bytes, says what was left out and how to ask for it,
  * and where its numbers come from. */
-#include <string.h>
 
 #include "cli/mcp/private.h"
 #include "util/json.h"

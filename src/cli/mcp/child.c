@@ -4,12 +4,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/mcp/private.h"
-#include "util/err.h"
 #include "util/path.h"
 
 extern char **environ;

@@ -7,15 +7,9 @@
  * for. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "util/str.h"
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_app;
-struct lpo_arena;
-struct lpo_err;
 struct lpo_json;
 struct lpo_json_writer;
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pages of the documentation that a client may read. */
-#include <string.h>
 
 #include "cli/mcp/private.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json_write.h"
 #include "util/path.h"

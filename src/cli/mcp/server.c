@@ -6,18 +6,12 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/app.h"
 #include "cli/command.h"
 #include "cli/mcp/private.h"
-#include "cli/options.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
 #include "util/json_write.h"
 

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tools: a row each, and the command of lpo that answers it. */
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/mcp/private.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
 #include "util/json_write.h"
 #include "util/path.h"

@@ -2,19 +2,12 @@
 /* cli/run/job.h - one composed and checked config, ready to run; and running it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
 #include "cli/options.h"
-#include "util/measure.h"
 
 struct lpo_analysis_run;
 struct lpo_app;
 struct lpo_args;
 struct lpo_composed;
-struct lpo_err;
 struct lpo_manifest;
 struct lpo_node;
 struct lpo_option;

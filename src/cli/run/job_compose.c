@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/app.h"
-#include "cli/options.h"
 #include "cli/run/job.h"
 #include "hydra/compose.h"
 #include "run/install.h"
@@ -12,11 +9,8 @@
 #include "rundir/needs.h"
 #include "settings/schema.h"
 #include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 
 int lpo_cli_job_check(struct lpo_app *app, const struct lpo_args *args,
                       const struct lpo_node *config, bool say, struct lpo_err *err)

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,20 +16,15 @@
 #include "run/clock.h"
 #include "run/folder.h"
 #include "run/heartbeat.h"
-#include "run/manifest.h"
 #include "run/provenance.h"
 #include "run/secrets/secrets.h"
 #include "run/shared_job.h"
 #include "run/workload/samples.h"
 #include "run/workload/workload.h"
 #include "rundir/rundir.h"
-#include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "writer/reports.h"
 
 /* Which values of config.yaml are hidden, and the variables that --resume takes them from. */

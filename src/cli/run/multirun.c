@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/app.h"
-#include "cli/options.h"
 #include "cli/run/job.h"
 #include "hydra/compose.h"
 #include "run/child/interrupt.h"
@@ -15,11 +11,8 @@
 #include "run/secrets/secrets.h"
 #include "sweep/launcher.h"
 #include "sweep/plan.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json_write.h"
 #include "util/path.h"
-#include "util/str.h"
 
 #define JOBS_SCHEMA "lpo.jobs/1"
 

@@ -2,7 +2,6 @@
 #include "cli/run/program_runs.h"
 
 #include <poll.h>
-#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,8 +9,6 @@
 #include "cli/run/job.h"
 #include "pipeline/pipeline.h"
 #include "settings/settings.h"
-#include "util/err.h"
-#include "util/str.h"
 
 enum input { INPUT_NONE, INPUT_OPEN, INPUT_WAITS };
 

@@ -3,9 +3,8 @@
  * will, and whose standard input is. */
 #pragma once
 
-#include <stdbool.h>
+#include "util/base.h"
 
-struct lpo_err;
 struct lpo_pipeline;
 struct lpo_progress;
 

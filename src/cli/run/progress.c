@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/job.h"
 
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -11,9 +8,7 @@
 #include "pipeline/stage.h"
 #include "run/clock.h"
 #include "run/manifest.h"
-#include "run/step.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "util/units.h"
 #include "util/visible.h"
 

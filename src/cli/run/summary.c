@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/job.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "analysis/analysis.h"
 #include "analysis/run.h"
 #include "analysis/wall/wall.h"
 #include "cli/app.h"
 #include "cli/screen.h"
 #include "pipeline/pipeline.h"
-#include "region/scope.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"
 #include "report/tables/tables.h"
-#include "run/manifest.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "util/units.h"
 #include "writer/writer.h"
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/job.h"
 
-#include <string.h>
-
 #include "cli/app.h"
 #include "hydra/compose.h"
 #include "pipeline/stage.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum { MOST_STAGES = 32 };
 

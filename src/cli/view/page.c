@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page and what its timeline asks for, from the traces. */
-#include <string.h>
 #include <sys/stat.h>
 
 #include "analysis/run.h"
@@ -15,10 +14,7 @@
 #include "run/clock.h"
 #include "run/folder.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
-#include "util/json_write.h"
 #include "util/path.h"
 #include "writer/writer.h"
 

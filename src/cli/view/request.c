@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/view/request.h"
 
-#include <string.h>
 #include <strings.h>
 
 #define KEY(word) word, sizeof(word) - 1

@@ -5,9 +5,7 @@
  * localhost. Nothing is decoded: a path is compared with the few names that are served. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
 enum { LPO_VIEW_MOST_HEAD = 8192 };
 

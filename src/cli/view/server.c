@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,7 +14,6 @@
 #include "cli/view/request.h"
 #include "cli/view/view.h"
 #include "run/clock.h"
-#include "util/err.h"
 
 enum { USUAL_PORT = 8765, MOST_CONNECTIONS = 32, TICK_MS = 500, SECRET_BYTES = 16 };
 static const int64_t patience_ns = 10000000000; /* for a head, for the next piece of an answer */

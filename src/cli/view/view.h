@@ -2,15 +2,11 @@
 /* cli/view/view.h - the page of a report, served to browsers of this machine. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "util/str.h"
+#include "util/base.h"
 
 struct lpo_analysis_run;
 struct lpo_app;
 struct lpo_args;
-struct lpo_err;
 struct lpo_page_detail;
 struct lpo_view_request;
 

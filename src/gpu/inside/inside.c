@@ -6,17 +6,11 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "gpu/sampler/sampler.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/xmalloc.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

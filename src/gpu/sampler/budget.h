@@ -8,9 +8,7 @@
  * never become shorter again. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
 /* How often is sampled, and how often samples are decoded. */
 struct lpo_sampler_pace {

@@ -3,19 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lpo/trace_format.h"
 #include "util/crc32c.h"
-#include "util/err.h"
 #include "util/pack.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 enum {
     BLOCK_BYTES = 64 << 10, /* samples are written when they are so many bytes, or when asked */

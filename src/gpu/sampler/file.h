@@ -5,14 +5,9 @@
  * whenever its writer is killed. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "lpo/counters_format.h"
-#include "util/auto.h"
+#include "util/base.h"
 
-struct lpo_err;
 struct lpo_sampler_file;
 
 struct lpo_sampler_metric {

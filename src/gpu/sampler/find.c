@@ -3,14 +3,9 @@
 
 #include <dlfcn.h>
 #include <glob.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "gpu/driver.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/path.h"
-#include "util/xmalloc.h"
 
 enum { PREFIXES_MAX = 32 };
 

@@ -6,12 +6,8 @@
  * Python installations (nvidia/cuda_cupti, nvidia/cu13), which is where PyTorch has it from. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "gpu/sampler/cupti_pm_abi.h"
-
-struct lpo_arena;
-struct lpo_err;
+#include "util/base.h"
 
 /* `driver`: its CUDA version as cuDriverGetVersion() gives it (13000); a libcupti of that major
  * version comes first. LPO_E_MISSING says what is missing and how to get it. The library stays

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/sampler/metrics.h"
 
-#include <string.h>
-
-#include "util/arena.h"
-#include "util/str.h"
-
 enum { SPELLINGS = 4, PERCENT = 10000, MEAN = 1000 };
 
 #define OF_PEAK ".avg.pct_of_peak_sustained_elapsed"

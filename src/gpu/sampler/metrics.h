@@ -7,13 +7,7 @@
  * out and named. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "gpu/sampler/file.h"
-
-struct lpo_arena;
-struct lpo_str;
 
 struct lpo_sampler_choice {
     struct lpo_sampler_metric at[LPO_COUNTERS_METRICS_MAX];

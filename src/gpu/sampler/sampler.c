@@ -2,16 +2,12 @@
 #include "gpu/sampler/sampler.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
-#include <stdio.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gpu/sampler/file.h"
-#include "util/arena.h"
-#include "util/err.h"
 
 enum {
     LONG_SAMPLE = 8,   /* intervals: a record longer than that spans time that was not sampled */

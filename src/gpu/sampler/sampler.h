@@ -5,14 +5,8 @@
  * sees the whole GPU and needs nothing in that program. Or as a thread inside it (gpu/inside). */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-
 #include "gpu/sampler/session.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct pollfd;
 
 /* The clocks of the sampler; a test has its own. */

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/sampler/session.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "gpu/driver.h"
 #include "gpu/sampler/budget.h"
 #include "gpu/sampler/cupti_pm_abi.h"
 #include "gpu/sampler/find.h"
-#include "util/arena.h"
-#include "util/err.h"
 
 /* --- what a result of CUPTI means for the user, and what helps -------------------------------- */
 

@@ -9,16 +9,9 @@
  * One session per process: CUPTI keeps its state there. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "gpu/sampler/budget.h"
 #include "gpu/sampler/metrics.h"
-#include "util/auto.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_sampler_session;
 
 struct lpo_sampler_ask {

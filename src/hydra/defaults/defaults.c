@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <string.h>
-
 #include "hydra/defaults/entry.h"
 #include "hydra/interp/interp.h"
-#include "hydra/node.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 /* The tree that defaults lists make. */
 struct lpo_tree {

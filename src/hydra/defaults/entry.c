@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hydra/defaults/entry.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "hydra/node.h"
 #include "hydra/override/override.h"
 #include "hydra/yaml/yaml.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/order.h"
-#include "util/str.h"
 
 /* --- entries ------------------------------------------------------------------------------------
  */

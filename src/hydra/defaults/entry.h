@@ -11,18 +11,12 @@
  * lpo_defaults_entry_adopt(). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "hydra/node.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_interp_scope;
 struct lpo_node;
 struct lpo_override;
 struct lpo_repo;
-struct lpo_str;
 struct lpo_tree;
 
 struct lpo_entry {
@@ -148,7 +142,6 @@ int lpo_defaults_list(const struct lpo_interp_scope *scope, struct lpo_repo *rep
                       struct lpo_defaults *out, struct lpo_err *err);
 
 /* The tree as text, two blanks per level. */
-struct lpo_str;
 
 void lpo_defaults_add_tree(struct lpo_arena *a, const struct lpo_tree *tree, struct lpo_str *s);
 

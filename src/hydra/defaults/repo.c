@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include <dirent.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "hydra/defaults/entry.h"
 #include "hydra/interp/interp.h"
-#include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
-#include "util/map.h"
-#include "util/order.h"
 #include "util/path.h"
-#include "util/str.h"
 
 /* --- built-in configs: Hydra 1.3's own settings, as far as they have a meaning here -------------
  */

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hydra/interp/private.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 /* --- the functions of ${name:…}: to add one, a row in the table ---------------------------------
  */

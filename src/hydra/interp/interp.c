@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hydra/interp/interp.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "hydra/interp/private.h"
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
-#include "util/arena.h"
 #include "util/budget.h"
-#include "util/err.h"
-#include "util/str.h"
 
 /* Places and paths */
 

@@ -6,16 +6,12 @@
  * clock, Hydra's own node. Errors name the key that was looked for. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
-struct lpo_arena;
-struct lpo_err;
+#include "util/base.h"
+
 struct lpo_iexpr;
 struct lpo_node;
-struct lpo_str;
 
 struct lpo_spot {
     struct lpo_node *node;

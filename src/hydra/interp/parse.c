@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hydra/interp/private.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "hydra/node.h"
 #include "hydra/tokens.h"
-#include "util/arena.h"
-#include "util/err.h"
 
 struct parsing {
     struct lpo_arena *arena;

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hydra/override/override.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/order.h"
-#include "util/str.h"
 
 /* --- casts --------------------------------------------------------------------------------------
  */

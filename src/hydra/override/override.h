@@ -8,11 +8,8 @@
  * node->quote, because Hydra writes it back with the same one. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_json_writer;
 struct lpo_node;
 struct lpo_sweep;

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One override from its text: the key, and all that follows the first '='. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "hydra/node.h"
 #include "hydra/override/override.h"
 #include "hydra/tokens.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 /* The parser looks two tokens ahead at most. A fault of the tokens' order ends it at once; a fault
  * of a value (`late`) waits, because the rest of the text may hold a fault of the first kind, and

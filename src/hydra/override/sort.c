@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "hydra/node.h"
 #include "hydra/override/override.h"
-#include "util/arena.h"
-#include "util/err.h"
 
 static bool is_number(const struct lpo_node *n)
 {

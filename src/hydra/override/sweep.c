@@ -4,21 +4,9 @@
  * Hydra walks range(0,1,0.1) in Python's decimal module with 28 digits, not in binary floats; which
  * values come out, and whether the last one is below the end, depends on that rounding. */
 
-#include <inttypes.h>
-#include <math.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "hydra/node.h"
 #include "hydra/override/override.h"
 #include "hydra/yaml/yaml.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/map.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 /* --- the numbers of a range sweep ---------------------------------------------------------------
  */

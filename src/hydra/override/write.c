@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An override written back: as the text that Hydra would write, and as the JSON of --explain. */
-#include <string.h>
 
 #include "hydra/node.h"
 #include "hydra/override/override.h"
 #include "hydra/yaml/yaml.h"
-#include "util/arena.h"
 #include "util/json_write.h"
-#include "util/str.h"
 
 static const char *const type_names[] = {
     [LPO_OV_CHANGE] = "change",

@@ -2,15 +2,9 @@
 #include "hydra/yaml/yaml.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "hydra/node.h"
 #include "util/regex.h"
-#include "util/str.h"
 
 /* The fewest digits d1d2…dn (no point) and exponent so that 0.d1…dn × 10^exp reads back as d. */
 static int shortest(double d, char digits[32], int *exp10)

@@ -3,17 +3,9 @@
  * matters of the text, not of the values. */
 #include "hydra/yaml/yaml.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <yaml.h>
 
 #include "hydra/node.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/map.h"
-#include "util/str.h"
-#include "util/vec.h"
-#include "util/xmalloc.h"
 
 enum lpo_ykind { LPO_Y_SCALAR, LPO_Y_SEQ, LPO_Y_MAP };
 

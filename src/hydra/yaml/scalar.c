@@ -2,17 +2,10 @@
 #include "hydra/yaml/yaml.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "hydra/node.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/regex.h"
-#include "util/str.h"
 
 /* Which kind of value a word is: PyYAML's patterns. 0b11, 0x1f, 017 (octal) and 1_000 are integers,
  * 08 and 0o17 are text; 1:30 is 90 in the base 60 of YAML 1.1. */

@@ -4,16 +4,9 @@
  * Which quotes a scalar needs and where its lines break are PyYAML's choices: bare where that is
  * safe, else single quotes, double quotes only where a character needs an escape; long text is
  * folded at blanks near column 80. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 /* Scalars */
 

@@ -6,13 +6,9 @@
  * block style laid out as PyYAML's dump, so that files can be compared by eye with Hydra's. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_node;
-struct lpo_str;
 
 #define LPO_YAML_MAX_BYTES  (16u << 20) /* of one file */
 #define LPO_YAML_MAX_VALUES 1000000u    /* of one file, after aliases are expanded */

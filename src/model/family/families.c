@@ -2,8 +2,6 @@
 /* The rows of conf/rules/families.yaml, read when one is first asked for. */
 #include "model/family/family.h"
 
-#include <string.h>
-
 #include "model/family/fields.h"
 #include "rules/rules.h"
 

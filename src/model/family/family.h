@@ -10,8 +10,7 @@
  * key. Where several rows have one model_type, the first whose `when` matches wins. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_fields;
 

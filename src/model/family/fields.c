@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/family/fields.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/err.h"
 #include "util/json.h"
 
 /* One value from either source: a JSON node, or a word of the defaults. */

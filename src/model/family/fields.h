@@ -7,10 +7,8 @@
  * string, "hidden_size|n_embd|d_model": the first that is there wins. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_err;
 struct lpo_json;
 
 struct lpo_fields {

@@ -2,18 +2,12 @@
 #include "model/read/read.h"
 
 #include <dirent.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "model/count.h"
 #include "model/quant.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
-#include "util/map.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum { MAX_SHARDS = 100000 };
 

@@ -4,22 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "model/count.h"
 #include "rules/rules.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/input.h"
 #include "util/json.h"
 #include "util/json_write.h"
-#include "util/map.h"
-#include "util/str.h"
 
 /* ggml's numbers: name, elements of a block, bytes of a block with its scales. Gaps are
  * types that ggml removed. */

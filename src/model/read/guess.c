@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A config guessed from the names and shapes of tensors: for weights without a config.json. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "model/read/read.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
 #include "util/json_write.h"
-#include "util/str.h"
 
 static const struct lpo_stored *ending(const struct lpo_stored *t, size_t n,
                                        const char *const *ends)

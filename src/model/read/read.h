@@ -6,15 +6,8 @@
  * the keys of a config.json) and the stored tensors with their exact sizes. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "util/dtype.h"
-#include "util/vec.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_json;
 
 #define LPO_STORED_DIMS 8

@@ -3,14 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "model/count.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/input.h"
 #include "util/json.h"
 

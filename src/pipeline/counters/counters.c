@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,13 +12,8 @@
 #include "pipeline/stage.h"
 #include "run/clock.h"
 #include "run/install.h"
-#include "run/manifest.h"
-#include "run/step.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "util/units.h"
 
 /* --- one `lpo sample-counters`, from its start to its last line ---------------------------------

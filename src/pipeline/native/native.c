@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,22 +10,13 @@
 #include "lpo/refusal.h"
 #include "pipeline/capture_words.h"
 #include "pipeline/stage.h"
-#include "region/scope.h"
-#include "region/tree.h"
 #include "report/doc/doc.h"
 #include "run/install.h"
-#include "run/manifest.h"
 #include "run/one_rank.h"
 #include "run/secrets/secrets.h"
-#include "run/step.h"
 #include "rundir/rundir.h"
 #include "trace/reader.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/map.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "writer/writer.h"
 
 /* --- when the collector records: pipeline.native.capture as its environment ---------------------

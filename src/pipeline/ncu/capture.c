@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/ncu/command.h"
 
-#include <string.h>
-
 #include "pipeline/ncu/nvtx_expr.h"
 #include "pipeline/stage.h"
 #include "region/pattern/pattern.h"
 #include "run/manifest.h"
 #include "run/one_rank.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "util/visible.h"
 
 struct lpo_ncu_capture *lpo_pipeline_ncu_captures_add(struct lpo_stage_ctx *ctx,

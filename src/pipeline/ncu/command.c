@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/ncu/command.h"
 
-#include <stddef.h>
-
 #include "pipeline/stage.h"
-#include "util/arena.h"
 #include "util/path.h"
-#include "util/str.h"
 
 #define MEMBER(name) offsetof(struct lpo_ncu_command, name)
 

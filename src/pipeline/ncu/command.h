@@ -6,18 +6,10 @@
  * another value, not a command line that is taken apart. Private to this folder. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "pipeline/capture_words.h"
 #include "run/one_rank.h"
-#include "run/step.h"
-#include "settings/settings.h"
 
 struct lpo_analysis_run;
-struct lpo_arena;
-struct lpo_err;
 struct lpo_node;
 struct lpo_result;
 struct lpo_stage;

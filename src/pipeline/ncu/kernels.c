@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/ncu/kernels.h"
 
-#include <string.h>
-
 #include "analysis/counters/kernel_profile.h"
 #include "hydra/compose.h"
 #include "pipeline/ncu/command.h"
 #include "pipeline/stage.h"
 #include "region/cells.h"
 #include "report/top_yaml.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/md5.h"
 #include "util/path.h"
 #include "util/pattern.h"
-#include "util/str.h"
 
 enum { MAX_KERNELS = 9999 }; /* four digits in the folder's name; each is a run of the program */
 

@@ -5,12 +5,8 @@
  * per kernel and one that fails does not take the others with it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_node;
 struct lpo_stage_ctx;
 struct lpo_steps;

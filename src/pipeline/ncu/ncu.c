@@ -2,8 +2,6 @@
 /* Nsight Compute: one capture for all regions or one for each, their tables, and a second try where
  * that helps. */
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "pipeline/ncu/command.h"
@@ -11,13 +9,9 @@
 #include "region/select.h"
 #include "run/child/supervise.h"
 #include "run/folder.h"
-#include "run/manifest.h"
 #include "run/one_rank.h"
 #include "rundir/rundir.h"
-#include "settings/settings.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
 

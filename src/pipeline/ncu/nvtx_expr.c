@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/ncu/nvtx_expr.h"
 
-#include <string.h>
-
 #include "pipeline/stage.h"
 #include "region/pattern/pattern.h"
 #include "trace/xla_names.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 /* --- levels as text in ncu's grammar, plain or as a regular expression ----------------------- */
 

@@ -15,11 +15,8 @@
  * regular expression for each kind of range; what that cannot say is an error. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_known_regions;
 
 enum {

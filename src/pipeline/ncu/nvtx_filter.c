@@ -2,15 +2,9 @@
 /* Which ranges a capture is limited to. */
 #include "pipeline/ncu/command.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "pipeline/ncu/nvtx_expr.h"
 #include "pipeline/stage.h"
 #include "run/manifest.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 static void note(struct lpo_stage_ctx *ctx, const char *key, const char *text)
 {

@@ -3,17 +3,13 @@
  * answers stay in the stage's folder. */
 #include "pipeline/ncu/command.h"
 
-#include <string.h>
 #include <strings.h>
 
 #include "pipeline/stage.h"
 #include "run/child/supervise.h"
 #include "run/manifest.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum {
     MIN_METRICS = 50, /* any GPU has hundreds: a shorter table is not one */

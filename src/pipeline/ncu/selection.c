@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which launches a capture is limited to: by their number, and by the names that regions.kernels
  * allows or that took most GPU time in the stages before. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/run.h"
 #include "pipeline/ncu/command.h"
 #include "pipeline/ncu/nvtx_expr.h"
 #include "pipeline/stage.h"
-#include "region/classes.h"
 #include "region/pattern/pattern.h"
-#include "region/scope.h"
 #include "region/select.h"
 #include "report/top_yaml.h"
-#include "run/manifest.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/order.h"
-#include "util/str.h"
 
 bool lpo_pipeline_ncu_selection_limits(const struct lpo_ncu_selection *s)
 {

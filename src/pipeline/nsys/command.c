@@ -2,16 +2,12 @@
 #include "pipeline/nsys/command.h"
 
 #include <fnmatch.h>
-#include <string.h>
 
 #include "pipeline/stage.h"
 #include "region/pattern/pattern.h"
 #include "run/switched.h"
 #include "run/workload/workload.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/path.h"
-#include "util/str.h"
 
 /* --- the range that a capture is limited to ------------------------------------------------- */
 

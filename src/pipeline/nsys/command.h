@@ -4,14 +4,9 @@
  * Private to this folder. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "pipeline/capture_words.h"
 #include "run/step.h"
-#include "settings/settings.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_stage;
 struct lpo_stage_ctx;
 

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <glob.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "pipeline/nsys/command.h"
 #include "pipeline/stage.h"
 #include "run/child/supervise.h"
 #include "run/folder.h"
-#include "run/manifest.h"
 #include "run/server/server.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 
 /* --- the parts of an installation ---------------------------------------------------------------
  */

@@ -2,20 +2,15 @@
 /* NVML sampled by a thread beside the other stages: nvml/samples.csv. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gpu/driver.h"
 #include "pipeline/stage.h"
 #include "run/clock.h"
-#include "run/manifest.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/path.h"
 #include "util/stale.h"
 

@@ -1,27 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 #include <strings.h>
 
 #include "hydra/compose.h"
-#include "model/needs.h"
 #include "model/read/read.h"
 #include "pipeline/stage.h"
 #include "reference/reference.h"
 #include "report/doc/doc.h"
 #include "report/static/static.h"
 #include "run/install.h"
-#include "run/manifest.h"
 #include "run/provenance.h"
 #include "run/workload/samples.h"
 #include "rundir/rundir.h"
-#include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
-#include "util/json_write.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "writer/writer.h"
 
 /* --- how long the prompts of the run's real samples are -----------------------------------------

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PyTorch's profiler, injected into any Python workload (pipeline/stage.h). */
-#include <string.h>
 
 #include "pipeline/stage.h"
 #include "run/child/supervise.h"
 #include "run/folder.h"
-#include "run/manifest.h"
 #include "run/one_rank.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/json_write.h"
 #include "util/path.h"
-#include "util/str.h"
 
 struct torch_settings {
     struct lpo_settings_words activities;

@@ -3,20 +3,11 @@
 
 #include <ctype.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "region/classes.h"
 #include "region/kernel_name/parts.h"
 #include "rules/rules.h"
 #include "trace/demangle.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/map.h"
 #include "util/pattern.h"
-#include "util/str.h"
-#include "util/vec.h"
-#include "util/xmalloc.h"
 
 /* --- rules, out of YAML: "- GEMM by cutlass_functors: ^_kernel_@_cutlass" ----------------------
  */

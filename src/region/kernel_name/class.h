@@ -5,15 +5,8 @@
  * fits decides. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "region/classes.h"
-#include "util/vec.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_node;
 
 /* What an operator in the name of a compiled kernel does. */

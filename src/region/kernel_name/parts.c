@@ -2,11 +2,8 @@
 #include "region/kernel_name/parts.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "rules/rules.h"
-#include "util/err.h"
-#include "util/str.h"
 
 static bool word(char c)
 {

@@ -8,11 +8,7 @@
  * "CatArrayBatchedCopy" becomes "_cat_array_batched_copy_", "conv2d" "_conv_2_d_". */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
-
-struct lpo_str;
+#include "util/base.h"
 
 struct lpo_kernel_span {
     const char *at;

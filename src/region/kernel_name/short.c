@@ -4,19 +4,10 @@
 
 #include <ctype.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "region/kernel_name/parts.h"
 #include "rules/rules.h"
 #include "trace/demangle.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

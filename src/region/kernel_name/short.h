@@ -7,12 +7,7 @@
  * A short name keeps what differs between kernels: the functor, the type, the tile, the layout. */
 #pragma once
 
-#include <stddef.h>
-
 #include "region/kernel_name/parts.h"
-
-struct lpo_arena;
-struct lpo_str;
 
 enum { LPO_SHORT_NAME = 60 }; /* columns at most */
 

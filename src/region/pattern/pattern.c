@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region/pattern/pattern.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/pattern.h"
-#include "util/str.h"
 
 enum { MAX_READINGS = 3 }; /* "::" split, as it is, and with stars that cross levels */
 

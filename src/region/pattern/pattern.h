@@ -17,13 +17,8 @@
  * is the stack as NVTX and ncu see it, so "a/c" fits "a/LLM@b/c". */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
-#include "util/auto.h"
-
-struct lpo_arena;
-struct lpo_err;
 struct lpo_region_pattern;
 
 enum { LPO_MAX_LEVELS = 256 }; /* not less than LPO_REGION_DEPTH: every region has a path */

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In the chapter "Ranks": their clocks, who comes last to collectives, and who waits for it. */
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/ranks/regions.h"
 #include "analysis/tables/tables.h"
-#include "region/cells.h"
-#include "region/scope.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
 #include "util/budget.h"
-#include "util/str.h"
 #include "util/units.h"
 
 enum { MOST_RECORDS = 10000 };

@@ -5,12 +5,9 @@
  * n/a, or the chapter is left out. The order is that of report/run_report.c. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
 struct lpo_analysis;
-struct lpo_arena;
-struct lpo_arena;
 struct lpo_doc;
 struct lpo_record;
 struct lpo_rows;

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Collectives": by kind and size, how long, how exposed, how fast; and behind which
  * kernels their time is hidden. */
-#include <string.h>
 
+#include "analysis/wall/collectives.h"
 #include "analysis/analysis.h"
 #include "analysis/tables/tables.h"
-#include "analysis/wall/collectives.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "util/str.h"
 
 enum { HIDING = 10, MOST_RECORDS = 10000 };
 

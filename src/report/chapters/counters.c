@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Hardware counters": what was sampled while the program ran as it is. */
-#include <math.h>
 
+#include "analysis/limits/counters.h"
 #include "analysis/analysis.h"
 #include "analysis/counters/sampled.h"
-#include "analysis/limits/counters.h"
 #include "analysis/tables/tables.h"
-#include "region/cells.h"
-#include "region/tree.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
 #include "util/units.h"
 
 enum { MOST_KERNELS = 1000, MOST_CALLS = 1000 }; /* in the JSON */

@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Critical path": what the wall time of each process consists of, and what would be
  * left of it without a part; launches that wait for the GPU. */
-#include <string.h>
 
-#include "analysis/analysis.h"
 #include "analysis/critical/critical.h"
+#include "analysis/analysis.h"
 #include "analysis/queue/queue.h"
 #include "analysis/steps/steps.h"
-#include "region/cells.h"
-#include "region/scope.h"
-#include "region/tree.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
 #include "util/budget.h"
-#include "util/order.h"
-#include "util/str.h"
 #include "util/units.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

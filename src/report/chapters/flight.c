@@ -6,9 +6,6 @@
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 enum { MOST_SHOWN = 24 /* runs of ranks */, MOST_RECORDS = 10000 };
 

@@ -3,14 +3,10 @@
 #include "analysis/fusion/fusion.h"
 
 #include "analysis/analysis.h"
-#include "region/cells.h"
-#include "region/tree.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

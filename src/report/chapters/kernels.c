@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: tables of them and of their classes, copies and idle time; the chapters, and kernels.md,
  * the long table. */
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/counters/by_kernel.h"
@@ -9,23 +8,15 @@
 #include "analysis/tables/tables.h"
 #include "analysis/wall/timeline.h"
 #include "gpu/hardware.h"
-#include "region/cells.h"
-#include "region/classes.h"
 #include "region/kernel_name/short.h"
-#include "region/scope.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/ncu_rules.h"
 #include "report/tables/tables.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
 #include "util/budget.h"
-#include "util/err.h"
-#include "util/str.h"
 #include "util/units.h"
-#include "util/vec.h"
 
 enum { KERNELS = 15, RULES = 8, BINS = 10, DOTS = 400 };    /* at least, in a short report */
 enum { REGIONS = 40, KERNELS_OF_REGION = 10, WIDTH = 160 }; /* in kernels.md */

@@ -2,11 +2,9 @@
 /* The chapter "Memory": what the framework's allocator held at most, over time; the moment at which
  * most was in use, who allocated it and what for; what the allocator held without using it. The
  * page draws it over time. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "analysis/analysis.h"
 #include "analysis/memory/memory.h"
+#include "analysis/analysis.h"
 #include "analysis/tables/tables.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
@@ -14,12 +12,7 @@
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/series.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
 #include "util/units.h"
-#include "util/vec.h"
-#include "util/xmalloc.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

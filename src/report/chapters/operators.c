@@ -4,7 +4,6 @@
 #include "analysis/operators/operators.h"
 #include "analysis/analysis.h"
 #include "analysis/tables/tables.h"
-#include "gpu/hardware.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
@@ -12,10 +11,6 @@
 #include "report/trace_records.h"
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/vec.h"
 
 enum { IN_REPORT = 20, LEAST_ROWS = 10, OPERATORS = 200, WITH_KERNELS = 40, KERNELS_EACH = 8 };
 

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Power and clocks": power, energy, clocks and throttling, from samples of NVML. */
-#include <string.h>
 
+#include "analysis/power/power.h"
 #include "analysis/analysis.h"
 #include "analysis/phases/phases.h"
-#include "analysis/power/power.h"
 #include "analysis/power/regions.h"
-#include "region/tree.h"
 #include "region/windows.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
-#include "run/manifest.h"
 #include "rundir/belonging.h"
 #include "rundir/rundir.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/path.h"
-#include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

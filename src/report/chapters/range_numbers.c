@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Numbers of regions": what the program gave with its ranges. */
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "analysis/numbers/numbers.h"
@@ -10,7 +9,6 @@
 #include "report/tables/tables.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
 #include "util/budget.h"
 
 typedef struct lpo_numbers_row number_row;

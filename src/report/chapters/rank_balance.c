@@ -4,15 +4,10 @@
 #include "analysis/analysis.h"
 #include "analysis/ranks/balance.h"
 #include "analysis/tables/tables.h"
-#include "region/scope.h"
-#include "region/tree.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 enum { MOST_RECORDS = 1000 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In the chapter "Ranks": the steps of all ranks beside each other, and the ranks that are above
  * the others in some of them. */
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "analysis/ranks/steps.h"
@@ -10,11 +9,7 @@
 #include "report/doc/doc.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
-#include "util/order.h"
-#include "util/str.h"
 #include "util/units.h"
-#include "util/xmalloc.h"
 
 enum { MOST_ROWS = 8, DRAWN = 2048 /* cells */ };
 

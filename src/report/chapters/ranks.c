@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Ranks" (or "GPUs"): the parts of the wall time of each beside the others, and where
  * one differs from them. */
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "analysis/ranks/jobs.h"
@@ -10,12 +9,8 @@
 #include "report/doc/doc.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
 #include "util/budget.h"
-#include "util/order.h"
-#include "util/str.h"
 #include "util/units.h"
-#include "util/xmalloc.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

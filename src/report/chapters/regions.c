@@ -2,10 +2,8 @@
 /* The chapters "Time by region" and "Time by module": one tree, and how processes, devices and
  * ranks differ. Modules are a chapter of their own, so that the first says the same with stacks and
  * without. */
-#include <stdint.h>
 
 #include "analysis/analysis.h"
-#include "region/scope.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"
@@ -14,8 +12,6 @@
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
-#include "trace/trace.h"
-#include "util/str.h"
 #include "util/units.h"
 
 /* Of a page that is too long the tree keeps most; 400 rows are in the JSON's table, and all regions

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Requests": what the clients of a server measured, and how the server ran. */
-#include <math.h>
 
 #include "analysis/requests/requests.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
 #include "util/json.h"
-#include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "What ran": program and machine; and the stages of the run. */
-#include <inttypes.h>
-#include <stdint.h>
-#include <string.h>
 #include <time.h>
 
 #include "report/chapters/chapters.h"
@@ -10,9 +7,7 @@
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
-#include "util/arena.h"
 #include "util/json.h"
-#include "util/str.h"
 #include "util/units.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

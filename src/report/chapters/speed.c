@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Speed with its spread, whether repeats agree, what profilers added, peak memory. */
-#include <math.h>
-#include <string.h>
 
 #include "analysis/speed/variation.h"
 #include "report/chapters/chapters.h"
@@ -9,7 +7,6 @@
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
 #include "util/json.h"
-#include "util/str.h"
 #include "util/units.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -4,14 +4,11 @@
 #include "analysis/steps/steps.h"
 #include "analysis/tables/tables.h"
 
-#include <string.h>
-
 #include "analysis/analysis.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
 
 enum { GROUPS = 12, SLOW = 5, IN_JSON = 2000 };
 

@@ -1,25 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the wall time of each GPU went: its parts, the calls that block, the longest gaps, busy and
  * idle; the chapter, and the same for machines. */
-#include <stdlib.h>
-#include <string.h>
 
+#include "analysis/wall/wall.h"
 #include "analysis/analysis.h"
 #include "analysis/tables/tables.h"
 #include "analysis/wall/timeline.h"
-#include "analysis/wall/wall.h"
-#include "region/cells.h"
 #include "region/fold.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
 #include "util/budget.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 enum { DEVICES = 2, CALLS = 8, GAPS = 10 }; /* all are in "Busy and idle", and in the JSON */
 

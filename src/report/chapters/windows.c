@@ -3,7 +3,6 @@
 #include "analysis/windows/windows.h"
 #include "analysis/analysis.h"
 #include "analysis/tables/tables.h"
-#include "region/scope.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/folder.h"
@@ -11,8 +10,6 @@
 #include "report/trace_notes.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/str.h"
 
 static void add_overlay(struct lpo_doc *doc, const struct lpo_rundir *d)
 {

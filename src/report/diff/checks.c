@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits and whether they were kept: the table that JUnit XML is made of, too. */
-#include <math.h>
-#include <string.h>
 
 #include "analysis/diff/budgets.h"
 #include "report/diff/diff.h"
 #include "report/doc/doc.h"
-#include "util/str.h"
 #include "util/units.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -5,18 +5,13 @@
  * (docs/diff.md lists its members). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "analysis/diff/budgets.h"
 
-struct lpo_arena;
 struct lpo_diff;
 struct lpo_diff_cause;
 struct lpo_diff_difference;
 struct lpo_doc;
 struct lpo_record;
-struct lpo_str;
 
 #define LPO_DIFF_SCHEMA "lpo.diff/1"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pictures of a comparison, both sides on one scale: regions as an icicle, and what the critical
  * GPU did over time. Drawn by the HTML writer. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/diff/diff.h"
 #include "report/diff/diff.h"

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/diff/history.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "analysis/diff/trend.h"
 #include "report/doc/doc.h"
-#include "util/arena.h"
 #include "util/json.h"
-#include "util/map.h"
-#include "util/str.h"
 #include "util/units.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -3,10 +3,7 @@
  * time. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/vec.h"
+#include "util/base.h"
 
 struct lpo_doc;
 

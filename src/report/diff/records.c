@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A comparison for machines. The members of docs/diff.md; totals are exact, in nanoseconds. */
-#include <math.h>
-#include <string.h>
 
 #include "analysis/diff/diff.h"
 #include "analysis/ladder/ladder.h"

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A comparison for people: verdict, what differs, findings, waterfall, tables. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/diff/diff.h"
 #include "report/diff/diff.h"
 #include "report/doc/doc.h"
-#include "util/arena.h"
-#include "util/str.h"
 #include "util/units.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every sentence of a comparison. */
-#include <math.h>
-#include <string.h>
 
 #include "analysis/diff/diff.h"
 #include "report/diff/diff.h"
-#include "util/arena.h"
-#include "util/str.h"
 #include "util/units.h"
 
 /* What differs, by the key of the fact; %s are the values of A and B. */

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/doc/doc.h"
 
-#include <stdarg.h>
-#include <string.h>
-
-#include "util/arena.h"
-#include "util/str.h"
-
 const char *lpo_doc_cell_type_name(enum lpo_cell_type type)
 {
     static const char *const names[] = {

@@ -21,18 +21,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "report/doc/record.h"
 #include "table/table.h"
-#include "util/auto.h"
 #include "util/each.h"
-#include "util/measure.h"
-#include "util/vec.h"
-
-struct lpo_arena;
 
 #define LPO_REPORT_SCHEMA "lpo.report/3"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/doc/record.h"
 
-#include "util/arena.h"
-
 struct lpo_record *lpo_doc_record_create(struct lpo_arena *arena)
 {
     struct lpo_record *r = LPO_NEW(arena, struct lpo_record);

@@ -14,13 +14,7 @@
  * that lives as long as the document (lpo_doc_keep). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "util/json_write.h"
-
-struct lpo_arena;
 
 struct lpo_doc_value {
     struct lpo_jv

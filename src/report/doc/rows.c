@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Described rows (table/table.h) as tables for people and as records for machines. */
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "report/doc/doc.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 /* One word of a choice. */
 struct chosen {

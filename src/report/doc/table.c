@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Filling and reading the tables of report/doc.h. */
 #include <assert.h>
-#include <string.h>
 
 #include "report/doc/doc.h"
-#include "util/arena.h"
 
 size_t lpo_doc_table_rows(const struct lpo_table *t)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can be done about each kind of rung, in words of the framework that ran: a program without
  * PyTorch has no .item() and no torch.compile. */
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/counters/kernel_profile.h"
@@ -10,9 +9,6 @@
 #include "analysis/memory/memory.h"
 #include "report/findings/findings.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
 #include "util/units.h"
 
 /* What the program is written with, and AMD beside it. */

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ladder at the head of a report, after a command, and as records. */
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/ladder/ladder.h"
 #include "analysis/phases/phases.h"
 #include "analysis/wall/steady.h"
-#include "region/cells.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"
@@ -17,9 +13,6 @@
 #include "report/trace_records.h"
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
 #include "util/units.h"
 
 enum { LINES = 2, BAR = 30 /* characters */ };

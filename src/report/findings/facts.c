@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The evidence of rungs: a sentence for each fact. */
-#include <math.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/counters/kernel_profile.h"
 #include "analysis/ladder/ladder.h"
 #include "analysis/memory/memory.h"
 #include "analysis/power/power.h"
-#include "region/cells.h"
 #include "report/chapters/chapters.h"
 #include "report/findings/findings.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
 #include "util/units.h"
 
 /* %1t is the first number as a time; c: a count, p: a share, b: bytes, r: bytes a second, f:

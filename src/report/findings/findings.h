@@ -5,18 +5,12 @@
  * in docs/findings.md; each fact has a sentence in facts.c, filled with numbers of this run. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "analysis/ladder/ladder.h"
 
-struct lpo_arena;
 struct lpo_doc;
 struct lpo_record;
 struct lpo_rundir;
 struct lpo_source;
-struct lpo_str;
 
 /* What the words are made from. */
 struct lpo_ladder_words {

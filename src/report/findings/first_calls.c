@@ -5,7 +5,6 @@
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
 
 static const struct lpo_column columns[] = {
     { "first_ns", "First call", LPO_CELL_NS, NULL },

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Without a GPU the host is judged: its time in the parts of the model, against what this CPU
  * allows, as a ladder. */
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "analysis/ladder/ladder.h"
@@ -10,10 +9,6 @@
 #include "report/findings/findings.h"
 #include "report/findings/private.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 enum { RUNGS = 8 };
 

@@ -2,13 +2,10 @@
 /* report/findings/private.h - the ladder of the GPU (chapter.c) and that of the host (host.c). */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_arena;
 struct lpo_doc;
 struct lpo_ladder_words;
-struct lpo_str;
 struct lpo_table;
 
 const char *lpo_report_duration(struct lpo_arena *a, int64_t ns);

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each kind of rung is called, where it is, and what can be done about it. */
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/counters/kernel_profile.h"
 #include "analysis/ladder/ladder.h"
 #include "analysis/memory/memory.h"
 #include "analysis/ranks/jobs.h"
-#include "region/cells.h"
-#include "region/tree.h"
 #include "report/chapters/chapters.h"
 #include "report/findings/findings.h"
 #include "report/trace_records.h"
 #include "rundir/belonging.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
 #include "util/path.h"
-#include "util/str.h"
 #include "util/units.h"
 
 /* %n is the name of the rung; %r the rank, %k the name of a kernel. NULL: it is put together. */

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The measured roofline, kernel by kernel: what ncu counted, under the ceilings of the device. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "analysis/limits/counters.h"
 #include "analysis/limits/limits.h"
-#include "region/cells.h"
 #include "report/doc/doc.h"
 #include "report/limits/chapter_limits.h"
 #include "report/tables/tables.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/order.h"
 
 struct kernel {
     uint32_t name;

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter on limits: what could be saved, region by region, and two pictures of it. */
-#include <math.h>
-#include <string.h>
 
+#include "report/limits/chapter_limits.h"
 #include "analysis/limits/limits.h"
 #include "analysis/tables/tables.h"
 #include "model/needs.h"
 #include "report/doc/doc.h"
-#include "report/limits/chapter_limits.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/str.h"
 
 /* Rows with the same name but for their numbers, put together: layer0 … layer31 are "layer*". */
 struct folded {

@@ -4,14 +4,11 @@
  * What each region needs, what it took, and the least time that the hardware allows. */
 #pragma once
 
-#include <stddef.h>
-
 #include "analysis/limits/limits.h"
 
 struct lpo_analysis;
 struct lpo_doc;
 struct lpo_record;
-struct lpo_str;
 
 /* Tables, figures and notes. */
 void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l);

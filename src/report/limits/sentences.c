@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the chapter on limits says before its tables, and the summary about it. */
-#include <string.h>
 
 #include "analysis/limits/limits.h"
 #include "report/doc/doc.h"
 #include "report/limits/chapter_limits.h"
-#include "util/str.h"
 #include "util/units.h"
 
 /* Peak rates of the other number formats that rows were compared with. */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the limits found, in words: the bound of a row, what that rests on, and notes. */
-#include <math.h>
-#include <stdint.h>
 
 #include "analysis/limits/limits.h"
 #include "report/limits/chapter_limits.h"
-#include "util/str.h"
 
 const char *lpo_report_limits_bound(enum lpo_held held)
 {

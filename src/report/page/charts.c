@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the page draws over time: every chart of the run, and the stages that shade those of NVML.
  */
-#include <math.h>
 
 #include "report/doc/doc.h"
 #include "report/over_time.h"
 #include "report/page/page.h"
 #include "rundir/rundir.h"
 #include "util/pack.h"
-#include "util/str.h"
 
 /* Of one line, and of all: some 700 KB of the page at most. */
 enum { MOST_POINTS = 2000, ALL_POINTS = 120000 };

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What else is known of kernels and regions: how kernels were launched, and counters of ncu. */
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
-#include "region/scope.h"
-#include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/page/page.h"
-#include "trace/trace.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/vec.h"
 
 enum { MOST_SHAPES = 6, MOST_SHOWN_SHAPES = 8000, MOST_VALUES = 30000, FEWEST_METRICS = 20 };
 

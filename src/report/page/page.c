@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The data that the views of report.html are drawn from. */
-#include <stdint.h>
-#include <stdlib.h>
 
+#include "report/page/page.h"
 #include "analysis/analysis.h"
 #include "analysis/ranks/steps.h"
 #include "analysis/tables/tables.h"
-#include "region/cells.h"
-#include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/findings/findings.h"
 #include "report/limits/chapter_limits.h"
-#include "report/page/page.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/err.h"
 #include "util/pack.h"
-#include "util/str.h"
 #include "util/thread.h"
-#include "util/xmalloc.h"
 
 /* A name may have 4 KB, and a page has 5 MB. */
 enum { MOST_KERNELS = 4000, MOST_NAME_BYTES = 1 << 20 };

@@ -61,11 +61,7 @@
  * `packed` is util/pack.h's text. Bounds keep a page below 6 MB, whatever the trace. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/auto.h"
+#include "util/base.h"
 
 struct lpo_analysis;
 struct lpo_doc;

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The region trees of the page, packed, because a program may mark tens of thousands of regions:
  * one with every region, and one in which families that differ only in numbers are one line. */
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "analysis/wall/wall.h"
 #include "region/fold.h"
-#include "region/scope.h"
-#include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/page/page.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/order.h"
 #include "util/pack.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 enum {
     MOST_REGIONS = 20000,

@@ -2,21 +2,13 @@
 /* Stacks for the flame graph, and the slices of the host for the timeline. Both name frames of one
  * list. What is too small for a page is folded: of stacks into the node around it, of the timeline
  * with a count that the page shows. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "analysis/analysis.h"
 #include "analysis/stacks/stacks.h"
-#include "region/cells.h"
+#include "analysis/analysis.h"
 #include "report/doc/doc.h"
 #include "report/page/page.h"
 #include "trace/host.h"
-#include "trace/trace.h"
-#include "util/map.h"
 #include "util/pack.h"
-#include "util/str.h"
-#include "util/vec.h"
-#include "util/xmalloc.h"
 
 /* At most some eight bytes each in the page; names are a megabyte at most. */
 enum { MOST_NODES = 40000, MOST_SLICES = 160000, MOST_THREADS = 24, MOST_NAME_BYTES = 1 << 20 };

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timeline of the page: every GPU operation where that fits, else neighbours drawn as one. */
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
-#include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/page/page.h"
 #include "report/trace_records.h"
-#include "trace/trace.h"
-#include "util/order.h"
 #include "util/pack.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 /* Up to ten bytes each in the page: 3.2 MB of the 6 that it may take. */
 enum { MOST_OPERATIONS = 320000, MOST_LANES = 256 };

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exact sums of any stretch of the timeline, however much of it is drawn as one: what ran, from
  * which region, why the GPUs were idle, and what was copied, for each of many equal buckets. */
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "analysis/wall/wall.h"
-#include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/page/page.h"
 #include "report/trace_records.h"
-#include "trace/trace.h"
-#include "util/map.h"
-#include "util/order.h"
 #include "util/pack.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 /* MOST_SUMS: some 600 KB of the page. MOST_WORK: many streams that are always busy. */
 enum { BUCKETS = 2048, MOST_SUMS = 120000, MOST_WORK = 1 << 26 };

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a reader of a static analysis must know before believing its numbers. */
-#include <inttypes.h>
-#include <string.h>
 
 #include "model/model.h"
-#include "model/needs.h"
 #include "model/rank.h"
 #include "model/read/read.h"
 #include "report/static/static.h"
-#include "util/str.h"
 
 static void heads_note(struct lpo_str *out, const char *what, uint64_t heads, uint64_t tp)
 {

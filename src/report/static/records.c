@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The static analysis for machines: the members of static_compute.json and `lpo analyze --json`. */
-#include <math.h>
-#include <string.h>
 
-#include "model/needs.h"
 #include "model/read/read.h"
 #include "report/doc/doc.h"
 #include "report/static/static.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 /* NAN is null. */
 static double above_0(double v)

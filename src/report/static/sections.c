@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/static/static.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "model/needs.h"
 #include "report/doc/doc.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 #define STATIC_SCHEMA "lpo.static/1"
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a server would do: its steps part by part, what they cost a request, and a run beside it. */
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
 
 #include "analysis/limits/limits.h"
-#include "model/needs.h"
 #include "report/doc/doc.h"
 #include "report/static/static.h"
-#include "util/measure.h"
 
 static struct lpo_measure ns_of(double us)
 {

@@ -6,11 +6,7 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "reference/reference.h"
-#include "util/vec.h"
 
 struct lpo_doc;
 struct lpo_limits;
@@ -18,7 +14,6 @@ struct lpo_model_files;
 struct lpo_model_needs;
 struct lpo_record;
 struct lpo_reference;
-struct lpo_str;
 struct lpo_sums;
 
 /* One point of a sweep: what was asked for, and what came out. */

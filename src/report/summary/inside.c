@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where one part takes nearly everything, as the step of a profiler does, or nothing is marked:
  * what it consists of, by the ranges inside it, else by the modules of PyTorch. */
-#include <stdint.h>
 
 #include "analysis/analysis.h"
 #include "analysis/wall/steady.h"
 #include "region/fold.h"
-#include "region/scope.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/summary/private.h"
 #include "rundir/rundir.h"
 #include "util/checked.h"
-#include "util/str.h"
 
 #define NEARLY_ALL 0.95
 #define NO_ROW     SIZE_MAX

@@ -5,14 +5,9 @@
 #include "analysis/analysis.h"
 #include "analysis/wall/steady.h"
 #include "analysis/wall/wall.h"
-#include "region/classes.h"
 #include "region/fold.h"
-#include "region/scope.h"
 #include "report/doc/doc.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
 #include "util/units.h"
 
 const char *lpo_summary_percent(const struct lpo_summary_page *t, int64_t part, int64_t whole)

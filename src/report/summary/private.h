@@ -2,9 +2,7 @@
 /* report/summary/private.h - what the chapters of the summary share. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
 struct lpo_doc;
 struct lpo_fold_row;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stakeholder_summary.md: half a page for someone who does not know what a kernel is. Every
  * sentence is made from a number of this run; nothing is said that was not measured. */
-#include <math.h>
-#include <stdint.h>
 
 #include "analysis/analysis.h"
 #include "analysis/ladder/ladder.h"
@@ -10,7 +8,6 @@
 #include "analysis/wall/steady.h"
 #include "analysis/wall/wall.h"
 #include "region/fold.h"
-#include "region/scope.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
@@ -19,10 +16,7 @@
 #include "report/summary/private.h"
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/json.h"
-#include "util/str.h"
 
 static void add_what_ran(struct lpo_summary_page *t)
 {

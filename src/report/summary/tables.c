@@ -9,7 +9,6 @@
 #include "report/limits/chapter_limits.h"
 #include "report/summary/private.h"
 #include "rundir/rundir.h"
-#include "util/err.h"
 
 enum { ROWS = 10 };
 

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of numbers that the program gave with its ranges: a column for each, a row for each
  * region. */
-#include <stdlib.h>
 
-#include "analysis/analysis.h"
 #include "analysis/numbers/numbers.h"
-#include "region/scope.h"
-#include "region/tree.h"
+#include "analysis/analysis.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/str.h"
 
 enum { MOST_NAMES = 6 };
 

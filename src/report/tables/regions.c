@@ -3,24 +3,14 @@
  * scope, capture and forward pass. Lines are those of the folded tree. */
 #include "report/tables/tables.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/analysis.h"
 #include "analysis/counters/region_sums.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/tables/tables.h"
 #include "analysis/wall/wall.h"
 #include "region/fold.h"
-#include "region/scope.h"
 #include "report/doc/doc.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/order.h"
-#include "util/str.h"
 #include "util/units.h"
-#include "util/xmalloc.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

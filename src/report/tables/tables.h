@@ -3,11 +3,7 @@
  * document. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/measure.h"
+#include "util/base.h"
 
 struct lpo_analysis;
 struct lpo_counters_by_kernel;
@@ -18,7 +14,6 @@ struct lpo_region_row;
 struct lpo_region_scope;
 struct lpo_scope_id;
 struct lpo_top_row;
-struct lpo_str;
 struct lpo_table;
 struct lpo_trace;
 struct lpo_wall_gap;

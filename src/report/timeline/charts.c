@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quantities over time beside the lanes of their GPU: power and clocks, memory, sampled counters.
  */
-#include <math.h>
-#include <string.h>
 
 #include "analysis/analysis.h"
 #include "report/doc/doc.h"
 #include "report/over_time.h"
 #include "report/timeline/private.h"
 #include "rundir/rundir.h"
-#include "trace/trace.h"
-#include "util/arena.h"
 
 enum { MOST_POINTS = 20000 }; /* of one counter */
 

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the host did: operators, calls of the runtime, and from which call an operation came. */
-#include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "report/doc/doc.h"
 #include "report/timeline/private.h"
-#include "trace/trace.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/xmalloc.h"
 
 const char *lpo_timeline_thread_name(struct lpo_timeline *b, uint32_t thread, const char *what)
 {

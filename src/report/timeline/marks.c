@@ -6,8 +6,6 @@
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"
 #include "report/timeline/private.h"
-#include "trace/trace.h"
-#include "util/arena.h"
 
 void lpo_timeline_add_gaps(struct lpo_timeline *b)
 {

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The spans of one lane nest: what crosses another goes to a lane beside it. */
-#include <stdlib.h>
 
 #include "report/doc/doc.h"
 #include "report/timeline/private.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/vec.h"
-#include "util/xmalloc.h"
 
 enum { MOST_BESIDE = 32 }; /* lanes that one lane may become */
 

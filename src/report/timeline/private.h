@@ -2,8 +2,7 @@
 /* report/timeline/private.h - what the parts of the timeline share while it is made. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
 struct lpo_analysis;
 struct lpo_doc;

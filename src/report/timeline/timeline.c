@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/documents.h"
 
-#include <stdlib.h>
-
 #include "analysis/analysis.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/wall/timeline.h"
-#include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/timeline/private.h"
 #include "trace/host.h"
-#include "util/arena.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/str.h"
 
 /* A viewer that runs in a browser opens a million events, and not ten. */
 enum { REGION_LEVELS = 6, MOST_EVENTS = 1000000 };

@@ -10,8 +10,9 @@
  * killed, and the next lpo in the same cgroup ends what they left. */
 #pragma once
 
-#include <stdbool.h>
 #include <sys/types.h>
+
+#include "util/base.h"
 
 enum { LPO_CGROUP_PATH = 512 };
 

@@ -5,16 +5,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "util/file.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 struct text {
     size_t len;

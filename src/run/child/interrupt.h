@@ -9,8 +9,8 @@
 #pragma once
 
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
+
+#include "util/base.h"
 
 /* After lpo_run_supervise_begin(), from the main thread. `dir` is the run folder, or NULL where
  * there is nothing to write. May be called again with another folder. */

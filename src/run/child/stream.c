@@ -3,14 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "run/secrets/secrets.h"
-#include "util/err.h"
 #include "util/stale.h"
-#include "util/str.h"
 
 /* Never through a link that lies there; /proc/self/fd is our own way to a file without name. */
 static int open_file(const struct lpo_stream *s, const char *path, int how)

@@ -6,13 +6,7 @@
  * may be the beginning of one wait for what follows them, so a log can still be watched. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util/str.h"
-
-struct lpo_err;
+#include "util/base.h"
 
 struct lpo_stream {
     int fd;        /* read end of the pipe; -1 once closed */

@@ -6,9 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -21,11 +18,8 @@
 #include "run/child/stream.h"
 #include "run/clock.h"
 #include "run/step.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum { TICK_MS = 200, DRAIN_MS = 300 };
 

@@ -7,14 +7,9 @@
  * follows through `watch`. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_step;
-struct lpo_str;
 
 enum lpo_end {
     LPO_END_EXIT,        /* `code` is the exit code */

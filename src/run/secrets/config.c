@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "hydra/compose.h"
 #include "run/secrets/shapes.h"
 #include "settings/schema.h"
 #include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/str.h"
 
 /* --- command lines -----------------------------------------------------------------------------
  */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
-#include <string.h>
 
 #include "rules/rules.h"
 #include "run/secrets/secrets.h"
-#include "util/map.h"
-#include "util/str.h"
 
 enum { MAX_WORDS = 16, WORD_BYTES = 32 };
 

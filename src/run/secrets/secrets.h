@@ -12,13 +12,9 @@
  * lpo itself writes. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "util/base.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_node;
-struct lpo_str;
 
 #define LPO_HIDDEN "(hidden)"
 

@@ -2,7 +2,6 @@
 /* What gives a secret away where its value is not known: its own look, or what stands before it.
  * The lists are the rules; one more shape is one more row. */
 #include <ctype.h>
-#include <string.h>
 #include <strings.h>
 
 #include "run/secrets/shapes.h"

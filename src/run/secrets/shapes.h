@@ -3,9 +3,6 @@
  * them. Only for this folder. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "run/secrets/secrets.h"
 
 enum {

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "run/secrets/secrets.h"
 #include "run/secrets/shapes.h"
 #include "settings/schema.h"
-#include "util/arena.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 
 extern char **environ;
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "run/server/server.h"
 #include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/pattern.h"
-#include "util/str.h"
 
 #define NS_PER_MS 1000000ll
 

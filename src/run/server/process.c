@@ -4,9 +4,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -15,10 +12,7 @@
 #include "run/child/stream.h"
 #include "run/clock.h"
 #include "run/server/server.h"
-#include "run/step.h"
-#include "util/err.h"
 #include "util/pattern.h"
-#include "util/str.h"
 
 extern char **environ;
 

@@ -4,17 +4,9 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <glob.h>
-#include <math.h>
 #include <netdb.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -24,13 +16,10 @@
 #include "run/child/interrupt.h"
 #include "run/clock.h"
 #include "run/control.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json_write.h"
 #include "util/path.h"
 #include "util/pattern.h"
-#include "util/str.h"
 
 /* --- the part of a server's life that is recorded: while it is under load ----------------------
  *

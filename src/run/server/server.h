@@ -12,18 +12,12 @@
 #pragma once
 
 #include <poll.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "run/step.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_node;
 struct lpo_pattern;
-struct lpo_str;
 struct lpo_words;
 
 /* A profiler that is switched from outside: the environment has a command for each end of the

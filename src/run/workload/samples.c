@@ -4,20 +4,15 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "hydra/compose.h"
 #include "run/secrets/secrets.h"
 #include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/path.h"
-#include "util/str.h"
 
 /* A folder may link to itself, and may hold a million files: both end here. */
 enum { MAX_SAMPLES = 10000, MAX_DEPTH = 16, MAX_ENTRIES = 200000 };

@@ -5,13 +5,8 @@
  * OmniDocBench's JSON names; else the files under dataset.root that the patterns match. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "util/base.h"
 
-#include "util/vec.h"
-
-struct lpo_arena;
-struct lpo_err;
 struct lpo_node;
 
 struct lpo_samples {

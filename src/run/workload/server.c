@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/workload/workload.h"
 
-#include <string.h>
-
 #include "run/install.h"
 #include "run/server/server.h"
-#include "run/step.h"
 #include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/path.h"
 
 static void add_numbers(struct lpo_arena *a, const struct lpo_node *config, struct lpo_words *words)

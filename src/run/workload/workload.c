@@ -3,8 +3,6 @@
 
 #include <ctype.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "hydra/compose.h"
@@ -13,12 +11,9 @@
 #include "run/step.h"
 #include "run/workload/samples.h"
 #include "settings/settings.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json_write.h"
 #include "util/path.h"
-#include "util/str.h"
 
 struct builder {
     struct lpo_arena *a;

@@ -5,14 +5,8 @@
  * the outputs go and whether a profiler is watching. Kinds of workload are rows of a table. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "util/dtype.h"
 
-struct lpo_arena;
-struct lpo_err;
 struct lpo_node;
 struct lpo_step;
 

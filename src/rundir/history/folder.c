@@ -3,22 +3,13 @@
  * members and its text in `digest`. The number says the order. */
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "rundir/history/history.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/json_write.h"
-#include "util/order.h"
 #include "util/path.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 struct found {
     int64_t id;

@@ -3,15 +3,9 @@
 
 #include <ctype.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
-#include "util/xmalloc.h"
 
 struct lpo_history {
     char *path;

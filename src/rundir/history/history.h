@@ -6,15 +6,8 @@
  * are bounded, and nothing that the file brings along is run. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-#include "util/auto.h"
-#include "util/vec.h"
-
-struct lpo_arena;
-struct lpo_err;
 struct lpo_history;
 
 enum { LPO_HISTORY_NAME = 100 }; /* bytes of a name at most */

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rundir/history/history.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/arena.h"
 #include "util/csv.h"
-#include "util/err.h"
 #include "util/file.h"
 #include "util/json.h"
-#include "util/map.h"
-#include "util/str.h"
 
 enum {
     HEAD = 1 << 16,

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/counters/counters.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lpo/trace_format.h"
 #include "trace/native/blocks.h"
-#include "util/arena.h"
 #include "util/checked.h"
-#include "util/err.h"
 #include "util/proto.h"
 #include "util/unpack.h"
 

@@ -11,14 +11,9 @@
  * damage. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "lpo/counters_format.h"
-#include "util/auto.h"
+#include "util/base.h"
 
-struct lpo_err;
 struct lpo_counters_file;
 
 struct lpo_counters_metric {

@@ -5,14 +5,8 @@
  * of digests is what is computed of the traces. docs/digest.md describes the bytes. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "trace/rows.h"
 
-struct lpo_arena;
-struct lpo_err;
-struct lpo_str;
 struct lpo_trace;
 
 /* Where the events came from. */

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A digest is read into a trace of its own, checked, and appended. It is whole or it is refused:
  * half a digest would be half the events without anybody knowing which. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/digest/digest.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
 #include "util/input.h"
-#include "util/str.h"
 
 /* The bytes that are left. Once something is wrong everything reads as 0. */
 struct digest_bytes {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 
 #include "trace/digest/digest.h"
 #include "trace/trace.h"
 #include "util/pack.h"
-#include "util/str.h"
 
 #define FACT(member)                                                                               \
     {                                                                                              \

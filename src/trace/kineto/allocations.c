@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the allocators of the GPUs did (profile_memory=True), into the trace: totals over time, and
  * each allocation with the thread that asked for it. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/kineto/private.h"
 #include "trace/series.h"
-#include "trace/trace.h"
-#include "util/vec.h"
 
 enum {
     MAX_ALLOCATORS = 64,

@@ -3,17 +3,8 @@
  * trace, its times those of the trace's clock, and operations find their launches. */
 #include "trace/kineto/private.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "trace/link.h"
 #include "trace/trace.h"
-#include "util/map.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 struct kineto_process {
     int64_t pid;

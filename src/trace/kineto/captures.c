@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launches between the calls that begin and end a capture, on one thread: they did not run, but
  * became nodes of a CUDA graph. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/kineto/private.h"
 #include "trace/link.h"
 #include "trace/trace.h"
-#include "util/order.h"
-#include "util/search.h"
-#include "util/vec.h"
 
 enum { MOST = 1 << 24 }; /* moments of each list: such a trace has about 2 GB of text */
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/kineto/private.h"
 
-#include <stddef.h>
-#include <string.h>
 #include <strings.h>
 
 #include "trace/trace.h"
 #include "util/csv.h"
-#include "util/err.h"
-#include "util/str.h"
 
 /* Categories since 2021, compared without regard to case. The most frequent come first. */
 static const struct category {

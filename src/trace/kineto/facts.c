@@ -2,11 +2,7 @@
 /* What stands around the events: base time, rank, GPUs. */
 #include "trace/kineto/private.h"
 
-#include <stddef.h>
-#include <string.h>
-
 #include "trace/trace.h"
-#include "util/err.h"
 
 /* A member of an object that is wanted: a number, or with `text` a string. */
 struct field {

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrows from forward operators to their backward operators: two events of one id, each at the
  * thread and start of its operator. */
-#include <stdlib.h>
 
 #include "trace/host.h"
 #include "trace/kineto/private.h"
 #include "trace/trace.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/search.h"
-#include "util/vec.h"
 
 enum { MOST = 1 << 24 }; /* arrows: some 4 GB of text */
 

@@ -4,12 +4,9 @@
  * The profiler draws each range of the host a second time, around the GPU operations launched in
  * it. Where the ranges of the host are in the trace they say it better; where they are not, what
  * lies in an annotation on its stream ran in it. */
-#include <stdlib.h>
 
 #include "trace/kineto/private.h"
 #include "trace/trace.h"
-#include "util/order.h"
-#include "util/vec.h"
 
 /* One annotation, or one GPU operation among them. */
 struct item {

@@ -3,14 +3,9 @@
  * order; the profiler of before 2021 wrote the bare list. */
 #include "trace/kineto/private.h"
 
-#include <string.h>
-
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/budget.h"
-#include "util/err.h"
-#include "util/json_pull.h"
-#include "util/str.h"
 
 enum {
     MAX_VALUE = 16 << 20, /* bytes of a value that is looked into */

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What operators were called with: shapes, types and the values that decide how much is computed.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/kineto/private.h"
 #include "trace/trace.h"
-#include "util/map.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 struct lpo_kineto_args {
     struct lpo_trace *t;

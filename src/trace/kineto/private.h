@@ -6,13 +6,8 @@
  * flows.c and captures.c; memory.c is a pass of its own. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "util/json_pull.h"
 
-struct lpo_map;
 struct lpo_trace;
 
 /* What an event is to us, by its category. */

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits between streams and of the host: events of the category cuda_sync, which newer profilers
  * record on demand. An event is named by the correlation id of the call that recorded it. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/kineto/private.h"
 #include "trace/trace.h"
-#include "util/map.h"
-#include "util/vec.h"
 
 enum { MOST = 1 << 24 }; /* of each: some 800 MB of text */
 

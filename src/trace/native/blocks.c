@@ -3,17 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lpo/trace_format.h"
 #include "trace/native/native.h"
 #include "util/crc32c.h"
-#include "util/err.h"
-#include "util/order.h"
 #include "util/stale.h"
-#include "util/str.h"
 
 struct lpo_native_blocks {
     int fd;     /* -1: from memory */

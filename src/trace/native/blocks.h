@@ -5,14 +5,8 @@
  * block: whatever killed the writer, all before it is good. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-#include "util/auto.h"
-#include "util/vec.h"
-
-struct lpo_err;
 struct lpo_native_blocks;
 
 struct lpo_native_block {

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Definitions, facts, notes and totals of a native trace. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "lpo/launchers.h"
 #include "lpo/trace_format.h"
 #include "trace/demangle.h"
 #include "trace/native/private.h"
-#include "util/str.h"
 
 static uint32_t clean_name(struct native *n, const char *text, size_t len)
 {

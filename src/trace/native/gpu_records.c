@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stream of GPU records: kernels, copies, memsets, and graphs timed as a whole. */
-#include <stdio.h>
 
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"
-#include "util/str.h"
 
 static const char *const copy_names[] = { "?",    "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
                                           "AtoD", "DtoA", "DtoD", "HtoH", "PtoP" };

@@ -6,7 +6,6 @@
  * to the sum of its place, name and device. In a real file the two stand close together: the
  * collector writes both several times a second. So old launches can be forgotten, and what remains
  * does not grow with the file. */
-#include <stdlib.h>
 
 #include "trace/native/private.h"
 #include "trace/times.h"

@@ -7,13 +7,10 @@
  * proportion to the mean time of the same launch shape outside graphs (a program warms up before it
  * captures), else of the same kernel, else of all kernels; copies and memsets by their bytes. The
  * shares of a launch add up to its measured time, to the nanosecond. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"
 #include "util/budget.h"
-#include "util/map.h"
 
 /* Mean times of GPU operations outside graphs, by a key of some bytes. */
 struct mean {

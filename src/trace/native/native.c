@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/native/native.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"
 #include "trace/reader.h"
 #include "trace/recorded.h"
 #include "util/budget.h"
-#include "util/err.h"
 #include "util/input.h"
-#include "util/str.h"
 
 static struct lpo_cursor payload_of(const struct lpo_native_block *b)
 {

@@ -5,12 +5,8 @@
  * off by whatever killed the program gives all up to its last whole block and a note. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "util/base.h"
 
-struct lpo_err;
-struct lpo_str;
 struct lpo_trace;
 
 /* What lpo_native_reader does, on bytes in memory. */

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers that the program gave: payloads of its ranges, and marks of the domain "lpo" (lpo.h,
  * lpo.py), which have names. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"
-#include "util/order.h"
 
 enum { NUMBERS_MOST = 1 << 20 }; /* kept one by one, with the moment that each was given in */
 

@@ -5,8 +5,6 @@
 #include "trace/link.h"
 #include "trace/native/blocks.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/map.h"
 
 enum {
     NATIVE_TOTALS = 32,

@@ -6,7 +6,6 @@
  * it. The rules are those of region/tree.h, with one exception: of ranges in several domains that
  * begin in the same nanosecond the first in the stream is the outer one, since it is not known yet
  * which will end later. What remains grows with the number of distinct paths. */
-#include <string.h>
 
 #include "trace/native/private.h"
 #include "trace/recorded.h"

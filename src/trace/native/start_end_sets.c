@@ -3,13 +3,8 @@
  *
  * They cross threads, so all of them are read before the first call. Their starts and ends cut the
  * time into segments; in each the same ranges are open. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/native/private.h"
-#include "util/map.h"
-#include "util/order.h"
-#include "util/search.h"
 
 enum { ROWS_MOST = 4 << 20 }; /* of all segments together: 16 MB */
 

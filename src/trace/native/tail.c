@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +12,6 @@
 #include "lpo/trace_format.h"
 #include "util/crc32c.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum {
     DEFS_MOST = 1 << 20, /* the collector takes 64 KB */

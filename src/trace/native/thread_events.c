@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stream of one thread: its ranges, and the launches inside them. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `ncu --csv` prints: raw and details pages, live or by --import. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/ncu/private.h"
 #include "trace/reader.h"
-#include "util/csv.h"
-#include "util/err.h"
-#include "util/map.h"
-#include "util/str.h"
 
 static const struct role_row {
     const char *name;

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The details page of `ncu --csv`: one row per kernel and metric, by labels for people, and rows
  * with what a rule advises. */
-#include <math.h>
-#include <string.h>
 
 #include "trace/metric_rules.h"
 #include "trace/ncu/private.h"
-#include "util/map.h"
 
 static uint32_t details_gpu_op(struct ncu_page *p)
 {

@@ -8,9 +8,6 @@
  * first colon, six attributes behind the last six. */
 #include "trace/ncu/private.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { ATTRIBUTES = 6, MAX_FRAMES = 1024 };
 
 struct span {

@@ -6,16 +6,8 @@
  * hz, %), the launch's shape, the ranges around it, and what the metrics say about the device. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "trace/trace.h"
 #include "util/csv.h"
-#include "util/str.h"
-#include "util/vec.h"
-
-struct lpo_map;
 
 enum { LPO_NCU_UNIT = 48 };
 

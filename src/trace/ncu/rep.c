@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of Nsight Compute (.ncu-rep), into the trace. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/ncu/rep.h"
 #include "trace/reader.h"
 #include "util/ahead.h"
-#include "util/err.h"
-#include "util/map.h"
 #include "util/unpack.h"
 
 /* Rows are as wide as all metrics together, so a small hostile file could ask for any memory. */

@@ -7,11 +7,7 @@
 
 #include "trace/ncu/private.h"
 #include "util/proto.h"
-#include "util/str.h"
 
-struct lpo_arena;
-struct lpo_err;
-struct lpo_map;
 struct lpo_unpack_file;
 
 /* --- decoding: rep_decode.c --------------------------------------------------------------- */

@@ -2,8 +2,6 @@
 /* Bytes of a .ncu-rep file to results. Nothing here knows the trace, so it may run on a thread. */
 #include "trace/ncu/rep.h"
 
-#include <string.h>
-
 /* Field numbers of ProfileResult. 17, the sections, is nine tenths of a report and the same in
  * every result: stepped over by its length. */
 enum {

@@ -6,7 +6,6 @@
 
 #include "trace/ncu/rep.h"
 #include "util/budget.h"
-#include "util/err.h"
 #include "util/unpack.h"
 
 /* Small enough that the four windows that are read ahead stay in the processor's cache: bytes are

@@ -2,12 +2,6 @@
 /* The ranges around a result: push/pop ones of the launching thread, then start/end ones. */
 #include "trace/ncu/rep.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/map.h"
-#include "util/str.h"
-
 enum { STATE_DOMAIN = 1, STATE_THREAD = 2, STATE_START_END = 3 };
 enum { DOMAIN_ID = 1, DOMAIN_NAME = 2 };
 enum { THREAD_ID = 1, THREAD_PUSH_POP = 2 };

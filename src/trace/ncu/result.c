@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/ncu/private.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "util/str.h"
-
 /* --- units ---------------------------------------------------------------------------------------
  */
 

@@ -2,8 +2,6 @@
 /* Rules of Nsight Compute: what its sections conclude about a kernel, in words, and the share of
  * the kernel's time that it expects to be saved. Numbers of fields were read off reports of ncu
  * 2025.3 and compared with what its details page prints. */
-#include <math.h>
-#include <string.h>
 
 #include "trace/ncu/rep.h"
 

@@ -3,11 +3,8 @@
  *
  * A graph's kernels run under the range that launched the graph, long after the code that issued
  * them; the rows of node creation say where that code was. */
-#include <stdlib.h>
 
 #include "trace/nsys/private.h"
-#include "util/err.h"
-#include "util/map.h"
 
 /* A node is made at capture and copied when the graph is instantiated; the copy runs. */
 struct birth {

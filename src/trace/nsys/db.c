@@ -3,20 +3,12 @@
 
 #include <ctype.h>
 #include <malloc.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "trace/nsys/private.h"
-#include "trace/trace.h"
-#include "util/arena.h"
 #include "util/budget.h"
-#include "util/err.h"
-#include "util/map.h"
-#include "util/str.h"
 #include "util/unpack.h"
-#include "util/vec.h"
 
 struct lpo_nsys {
     struct lpo_nsys_tables given; /* how readers see it */

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "trace/nsys/tables.h"
-#include "util/auto.h"
 
 struct lpo_nsys;
 

@@ -3,12 +3,6 @@
 #include "trace/link.h"
 #include "trace/nsys/private.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "util/err.h"
-#include "util/map.h"
-
 /* Every table of GPU operations begins with these. */
 enum { W_START, W_END, W_DEVICE, W_STREAM, W_CORRELATION, W_PID, W_NODE, W_OWN };
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The SQLite export of Nsight Systems, of any version. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/link.h"
 #include "trace/nsys/db.h"
 #include "trace/nsys/private.h"
 #include "trace/reader.h"
-#include "util/err.h"
-#include "util/map.h"
-#include "util/str.h"
 
 static bool sniff(const char *path, const unsigned char *head, size_t len)
 {

@@ -2,10 +2,6 @@
 /* Who took part: processes, threads and GPUs of an nsys export. */
 #include "trace/nsys/private.h"
 
-#include <string.h>
-
-#include "util/err.h"
-#include "util/map.h"
 #include "util/path.h"
 
 enum { PID_MASK = 0xffffff };

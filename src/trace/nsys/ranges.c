@@ -2,9 +2,6 @@
 /* NVTX ranges of an nsys export. */
 #include "trace/nsys/private.h"
 
-#include "util/err.h"
-#include "util/map.h"
-
 enum { N_START, N_END, N_TYPE, N_TID, N_DOMAIN, N_TEXT, N_TEXT_ID };
 
 enum { THREAD_NAME = 39, PUSH_POP = 59, START_END = 60, DOMAIN_CREATE = 75 };

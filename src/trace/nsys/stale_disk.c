@@ -4,9 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "util/stale.h"
 

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CSV reports of `nsys stats`: sums, traces of GPU operations, ranges; any of its units. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/csv.h"
-#include "util/err.h"
-#include "util/str.h"
 
 /* What a column holds. */
 enum role {

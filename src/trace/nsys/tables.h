@@ -7,15 +7,10 @@
  * by its oldest name and for columns by name, and a missing one reads as NULL. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <sqlite3.h>
 
 #include "trace/trace.h"
 
-struct lpo_err;
 struct lpo_nsys_rows;
 
 enum { LPO_NSYS_COLUMNS = 24 };

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/nsysrep/file.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "trace/trace.h"
 #include "util/ahead.h"
 
 enum { EVENT = 1, GENERIC_EVENT = 2 }; /* fields of a block */

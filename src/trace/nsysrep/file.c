@@ -3,14 +3,10 @@
 
 #include <errno.h>
 #include <lz4.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/budget.h"
-#include "util/err.h"
-#include "util/proto.h"
 #include "util/unpack.h"
 
 static const char end_mark[8] = "U3w[END]";

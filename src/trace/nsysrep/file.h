@@ -6,16 +6,9 @@
  * is. Every length is checked against what is left of the file (docs/nsys-rep.md). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "trace/nsys/tables.h"
-#include "util/auto.h"
 #include "util/proto.h"
-#include "util/vec.h"
 
-struct lpo_err;
 struct lpo_nsysrep_events;
 struct lpo_trace;
 

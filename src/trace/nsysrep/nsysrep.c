@@ -3,14 +3,9 @@
  *
  * Times in a report count from that moment. What it was on other clocks follows from offsets
  * between them, up to 2025 in the header, later in a section of its own. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/nsysrep/file.h"
 #include "trace/reader.h"
-#include "util/err.h"
-#include "util/proto.h"
-#include "util/str.h"
 
 /* --- the start in UTC ----------------------------------------------------------------------------
  */

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/nsysrep/file.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/err.h"
-#include "util/proto.h"
-
 enum { MOST_FIELD = 48, DEEPEST = 3 };
 
 /* Where a column is: field `number` of the payload, or of the sub-message of its table. */

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows into the trace. What they refer to (agents, kernels, names of calls) stands before them in
  * every file that rocprofv3 writes. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/link.h"
 #include "trace/rocprof/private.h"
 #include "trace/trace.h"
-#include "util/map.h"
-#include "util/str.h"
 
 enum { AGENT_GPU = 2, MOST_GPUS = 1024 };
 

@@ -4,10 +4,6 @@
  * rocprof.c walks the JSON and rocpd.c the database; build.c puts their rows into the trace. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "util/json_pull.h"
 
 struct lpo_trace;

@@ -2,17 +2,10 @@
 /* The database of rocprofv3 (rocpd): its rows become those of the JSON, which build.c takes.
  *
  * A file has a set of tables for each process, with the same suffix behind their names. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/nsys/db.h"
 #include "trace/reader.h"
 #include "trace/rocprof/private.h"
-#include "trace/trace.h"
-#include "util/err.h"
-#include "util/map.h"
-#include "util/str.h"
-#include "util/vec.h"
 
 enum { MOST_EVENTS = 1 << 26, MOST_FILES = 256, AGENT_GPU = 2 };
 

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON of AMD's rocprofv3: {"rocprofiler-sdk-tool": [a process, …]}. */
-#include <stdio.h>
-#include <string.h>
 
 #include "trace/fields.h"
 #include "trace/kineto/private.h"
 #include "trace/reader.h"
 #include "trace/rocprof/private.h"
 #include "trace/trace.h"
-#include "util/err.h"
-#include "util/json_pull.h"
 
 enum { MAX_VALUE = 4 << 20, KEY = 64, DEEPEST = 6 };
 

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What NCCL's flight recorder of one rank wrote out: a pickle, or JSON of the same. */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/reader.h"
 #include "trace/snapshot/private.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/map.h"
 #include "util/path.h"
-#include "util/str.h"
 
 enum { MOST_GROUPS = 65536, MOST_RANK = 1 << 24, MOST_SIZES = 256 /* characters */, DIGITS = 9 };
 

@@ -5,16 +5,10 @@
  *     {"4294967301": [{"name": "layers.0"}, {"name": "attn", "stream": 7}], …}
  *     {"4294967301": "/srv/model.py:32:forward\n/srv/train.py:88:step", …}   innermost first */
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/reader.h"
 #include "trace/snapshot/private.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/order.h"
-#include "util/str.h"
 
 enum { MOST_SCOPES = 64, MOST_DIGITS = 20 };
 

@@ -10,8 +10,6 @@
  * was seen of its block before, so that a block is given back once. */
 #include "trace/series.h"
 #include "trace/snapshot/private.h"
-#include "trace/trace.h"
-#include "util/map.h"
 
 /* RESERVED_ and IN_USE_ are parts of the first three, by pool. */
 enum quantity {

@@ -5,12 +5,9 @@
  * Python that is the program's own; where all are of installed packages, the innermost one that is
  * neither of torch nor of Python itself; where those are all, the innermost one. The operator is
  * the outermost one below the innermost frame of Python. */
-#include <string.h>
 
 #include "trace/snapshot/private.h"
 #include "trace/trace.h"
-#include "util/map.h"
-#include "util/str.h"
 
 /* Frames of one stack that are looked at; Python allows a thousand. */
 enum { MOST_FRAMES = 4096 };

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/snapshot/pickle.h"
 
-#include <string.h>
-
-#include "util/arena.h"
 #include "util/budget.h"
-#include "util/err.h"
 #include "util/input.h"
-#include "util/vec.h"
 
 enum {
     MOST_TEXT = 1 << 26, /* of one text or int; a frame of C++ has some thousand bytes */

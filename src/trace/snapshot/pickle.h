@@ -10,12 +10,7 @@
  * the file says. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct lpo_arena;
-struct lpo_err;
+#include "util/base.h"
 
 enum lpo_pickle_kind {
     LPO_PICKLE_NONE,

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looking at the values of a pickle that was read; values of JSON as those of a pickle. */
 #include <ctype.h>
-#include <string.h>
 
 #include "trace/snapshot/pickle.h"
-#include "util/arena.h"
 #include "util/budget.h"
-#include "util/err.h"
 #include "util/input.h"
 #include "util/json.h"
 

@@ -6,11 +6,7 @@
  * of its files. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "trace/snapshot/pickle.h"
-#include "util/vec.h"
 
 struct lpo_map_u64;
 struct lpo_trace;

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pickle that torch.cuda.memory._dump_snapshot() writes. */
-#include <string.h>
 
 #include "trace/reader.h"
 #include "trace/snapshot/private.h"
 #include "trace/trace.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/map.h"
 
 enum { MOST_GPUS = 64, PROTO = 0x80, STEPS = 4096 };
 

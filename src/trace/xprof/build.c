@@ -4,16 +4,11 @@
  * Processes of the file are planes: "/device:GPU:0" has a thread for each stream, and others that
  * XProf derives from those ("XLA Ops", "Steps"): only streams count, or time would count twice.
  * "/host:CPU" has the threads of the program. Names of all of them come before the events. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "trace/link.h"
 #include "trace/trace.h"
 #include "trace/xla_names.h"
 #include "trace/xprof/private.h"
-#include "util/map.h"
-#include "util/str.h"
 
 enum plane_kind { HOST, GPU };
 

@@ -4,10 +4,6 @@
  * xprof.c walks the JSON and xplane.c the other form, build.c puts their events into the trace. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "util/json_pull.h"
 
 struct lpo_trace;

@@ -4,15 +4,12 @@
  * A file is planes (the host, each GPU), a plane lines (threads, streams), a line events. Names and
  * statistics stand once in a plane, by number, behind the lines. Each event becomes that of the
  * JSON (build.c), so that both files give the same. */
-#include <string.h>
 
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "trace/xprof/private.h"
 #include "util/budget.h"
-#include "util/err.h"
 #include "util/file.h"
-#include "util/map.h"
 #include "util/proto.h"
 #include "util/unpack.h"
 

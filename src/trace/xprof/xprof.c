@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces of jax.profiler: trace.json.gz beside the .xplane.pb, and perfetto_trace.json.gz. */
-#include <string.h>
 
 #include "trace/fields.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "trace/xprof/private.h"
-#include "util/err.h"
-#include "util/json_pull.h"
 
 enum { MAX_VALUE = 4 << 20 };
 
