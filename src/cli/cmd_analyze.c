@@ -300,7 +300,7 @@ static int measure(struct lpo_app *app, const char *dir, const struct lpo_static
     LPO_AUTO(lpo_analysis_run) run = NULL;
     LPO_AUTO(lpo_doc) doc = lpo_static_doc(r);
     struct lpo_limits_input in = { .hardware = r->needs->options.hardware };
-    lpo_limits_regions regions = { 0 };
+    LPO_FREED lpo_limits_regions regions = { 0 };
     LPO_STR text = { 0 };
     int rc = lpo_cli_traces_open(app, &args, LPO_SKIP_OPS, NULL, &run, err);
 
@@ -315,7 +315,6 @@ static int measure(struct lpo_app *app, const char *dir, const struct lpo_static
     in.nregions = regions.len;
     if (rc == 0)
         rc = lpo_limits_create(&in, out, err);
-    lpo_vec_free(&regions);
     return rc;
 }
 
@@ -349,7 +348,7 @@ static int analyze(struct lpo_app *app, const struct lpo_args *args, struct lpo_
     struct lpo_static_report report = { .path = args->words[0], .files = files };
     struct server server = { 0 };
     struct lpo_hardware hw;
-    row_vec rows = { 0 };
+    LPO_FREED row_vec rows = { 0 };
     int rc = read_options(args, &o, err);
 
     if (rc == 0 && name) {
@@ -374,7 +373,6 @@ static int analyze(struct lpo_app *app, const struct lpo_args *args, struct lpo_
     report.sweeps = rows.len;
     if (rc == 0)
         rc = print(app, args, &report, err);
-    lpo_vec_free(&rows);
     lpo_reference_destroy(server.reference);
     return rc;
 }

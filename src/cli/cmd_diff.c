@@ -288,7 +288,7 @@ static struct lpo_record *flame_of(const struct request *r, const char *side)
 
 static int compare(struct lpo_app *app, struct request *r, struct lpo_err *err)
 {
-    lpo_diff_budgets of_config = { 0 };
+    LPO_FREED lpo_diff_budgets of_config = { 0 };
     struct lpo_diff_reading a = { .flame = flame_of(r, "a") };
     struct lpo_diff_reading b = { .flame = flame_of(r, "b"),
                                   .budgets = r->budgets.len ? NULL : &of_config };
@@ -320,7 +320,6 @@ static int compare(struct lpo_app *app, struct request *r, struct lpo_err *err)
     lpo_cli_runs_free(&a);
     lpo_cli_runs_free(&b);
     lpo_vec_free(&r->show.checks);
-    lpo_vec_free(&of_config);
     return rc;
 }
 

@@ -289,7 +289,7 @@ static int show_doc(struct lpo_app *app, const struct request *r, const struct g
 static int check_figure(const struct request *r, const struct gathering *g, const char *name,
                         struct lpo_err *err)
 {
-    LPO_VEC(const char *) known = { 0 };
+    LPO_FREED LPO_VEC(const char *) known = { 0 };
     const char *near;
 
     for (size_t i = 0; i < g->runs.len; i++)
@@ -302,7 +302,6 @@ static int check_figure(const struct request *r, const struct gathering *g, cons
     lpo_fail(err, LPO_E_USAGE,
              "no run of '%s' has the figure '%s'%s%s%s; lpo history show %s lists them", name,
              r->what, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", name);
-    lpo_vec_free(&known);
     return err->code;
 }
 

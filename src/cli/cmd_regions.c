@@ -51,7 +51,7 @@ static int check_scopes(const struct lpo_args *args, const struct lpo_analysis *
                         struct lpo_err *err)
 {
     const char *const *asked = lpo_cli_args_list(args, "scope");
-    lpo_scope_ids ids = { 0 };
+    LPO_FREED lpo_scope_ids ids = { 0 };
     LPO_STR names = { 0 };
     int rc = 0;
 
@@ -69,7 +69,6 @@ static int check_scopes(const struct lpo_args *args, const struct lpo_analysis *
             rc = lpo_fail(err, LPO_E_USAGE, "there is no scope '%s'; the scopes are:%s", *asked,
                           names.at);
     }
-    lpo_vec_free(&ids);
     return rc;
 }
 

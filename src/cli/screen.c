@@ -143,11 +143,10 @@ void lpo_cli_open_address(struct lpo_app *app, const char *url)
 void lpo_cli_open_page(struct lpo_app *app, const char *dir)
 {
     const char *page = lpo_path_join(app->arena, dir, "report.html");
-    char *whole = realpath(page, NULL);
+    LPO_FREED char *whole = realpath(page, NULL);
 
     if (whole)
         show(app, whole, page);
     else
         fprintf(app->log, "--open: there is no %s (report.formats leaves html out?)\n", page);
-    free(whole);
 }

@@ -117,7 +117,7 @@ static void fill_random(const struct lpo_gpu_driver *d, lpo_gpu_address to, enum
 {
     size_t n = (size_t)SIDE * SIDE, bytes = n * (lpo_dtype_bits(type) / 8);
     uint64_t state = 0x9e3779b97f4a7c15u;
-    unsigned char *host = lpo_xmalloc(bytes);
+    LPO_FREED unsigned char *host = lpo_xmalloc(bytes);
 
     for (size_t i = 0; i < n; i++) {
         float value;
@@ -138,7 +138,6 @@ static void fill_random(const struct lpo_gpu_driver *d, lpo_gpu_address to, enum
         }
     }
     d->copy_in(to, host, bytes);
-    free(host);
 }
 
 /* A decode step, a batch of them and a prefill, through the layers of models of 8 and 70 billion

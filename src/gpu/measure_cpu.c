@@ -123,7 +123,7 @@ static void *run_worker(void *arg)
 
 static double measure(int threads, double seconds, bool stream)
 {
-    struct worker *w = lpo_xcalloc((size_t)threads, sizeof *w);
+    LPO_FREED struct worker *w = lpo_xcalloc((size_t)threads, sizeof *w);
     double sum = 0;
     int started = 0;
 
@@ -138,7 +138,6 @@ static double measure(int threads, double seconds, bool stream)
             pthread_join(w[i].thread, NULL);
         sum += w[i].done;
     }
-    free(w);
     return sum;
 }
 

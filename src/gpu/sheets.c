@@ -209,14 +209,13 @@ static void each_entry(struct lpo_arena *a, const char *const *dirs,
 {
     for (; *dirs; dirs++) {
         const char *dir = lpo_path_join(a, *dirs, "hardware");
-        struct dirent **list = NULL;
+        LPO_FREED struct dirent **list = NULL;
         int n = scandir(dir, &list, is_entry, alphasort);
 
         for (int i = 0; i < n; i++) {
             visit(lpo_path_join(a, dir, list[i]->d_name), list[i]->d_name, arg);
             free(list[i]);
         }
-        free(list);
     }
 }
 

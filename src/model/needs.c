@@ -506,13 +506,12 @@ static void run_phase(struct lpo_model_needs *a, enum lpo_phase_kind kind,
 static void count_mla(struct lpo_model_needs *a, struct lpo_phase phase)
 {
     for (int expanded = 0; expanded < 2; expanded++) {
-        lpo_model_op_vec ops = { 0 };
+        LPO_FREED lpo_model_op_vec ops = { 0 };
 
         phase.absorb = !expanded;
         list_ops(a, LPO_TEXT, &phase, &ops);
         for (size_t i = 0; i < ops.len; i++)
             a->mla_flops[expanded] = lpo_model_add(a->mla_flops[expanded], ops.at[i].flops);
-        lpo_vec_free(&ops);
     }
 }
 

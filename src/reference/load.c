@@ -299,7 +299,7 @@ static int parse(struct lpo_reference *r, const struct lpo_file_text *text, cons
                  struct lpo_err *err)
 {
     static const char magic[] = "lpo reference 1\n";
-    unsigned char *raw;
+    LPO_FREED unsigned char *raw = NULL;
     size_t at, size;
     bool good;
 
@@ -313,7 +313,6 @@ static int parse(struct lpo_reference *r, const struct lpo_file_text *text, cons
     raw = lpo_xcalloc(1, r->size);
     size = ZSTD_decompress(raw, r->size, text->at + at, text->len - at);
     good = !ZSTD_isError(size) && size == r->size && lpo_reference_read_body(r, raw, size);
-    free(raw);
     return good ? 0 : lpo_fail(err, LPO_E_FORMAT, "'%s' is damaged", path);
 }
 

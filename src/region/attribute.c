@@ -248,7 +248,7 @@ static void sweep_process(struct lpo_region_tree *tree, uint16_t process, const 
                           const row_vec *launches, uint32_t *sets)
 {
     const struct lpo_trace *t = tree->trace;
-    struct set_sweep *s = lpo_xcalloc(1, sizeof *s);
+    LPO_FREED struct set_sweep *s = lpo_xcalloc(1, sizeof *s);
     size_t r = 0, l = 0;
 
     s->tree = tree;
@@ -270,7 +270,6 @@ static void sweep_process(struct lpo_region_tree *tree, uint16_t process, const 
         sets[launches->at[l]] = set_at(s, &t->launches.at[launches->at[l]]);
         l++;
     }
-    free(s);
 }
 
 /* Part of it: start/end ranges, which cross threads and overlap. Makes a node per

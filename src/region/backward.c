@@ -328,7 +328,7 @@ static void take_launch(struct work *w, open_entries *stack, uint32_t row)
 /* Once without launches, to see what is differentiated again, and once with them. */
 static void sweep(struct work *w)
 {
-    open_entries stack = { 0 };
+    LPO_FREED open_entries stack = { 0 };
 
     for (uint32_t i = 0; i < w->entries.len; i++)
         push(w, &stack, i);
@@ -349,7 +349,6 @@ static void sweep(struct work *w)
         while (i < w->entries.len && w->entries.at[i].thread == thread)
             i++;
     }
-    lpo_vec_free(&stack);
 }
 
 void lpo_region_backward_find(const struct lpo_trace *t, struct lpo_region_backward *out)

@@ -278,9 +278,9 @@ static void make_names(const struct lpo_region_cells *c)
 {
     const struct lpo_trace *t = c->tree->trace;
     struct lpo_cell_names *n = c->names;
-    LPO_VEC(uint32_t) ids = { 0 };
-    LPO_VEC(struct lpo_kernel_span) spans = { 0 };
-    const char **shorts;
+    LPO_FREED LPO_VEC(uint32_t) ids = { 0 };
+    LPO_FREED LPO_VEC(struct lpo_kernel_span) spans = { 0 };
+    LPO_FREED const char **shorts = NULL;
 
     n->arena = lpo_arena_create();
     n->of = lpo_arena_array(n->arena, lpo_trace_name_count(t) + 1, sizeof *n->of);
@@ -294,9 +294,6 @@ static void make_names(const struct lpo_region_cells *c)
     lpo_region_short_names(n->arena, spans.at, spans.len, shorts);
     for (size_t i = 0; i < ids.len; i++)
         n->of[ids.at[i]] = shorts[i];
-    free(shorts);
-    lpo_vec_free(&ids);
-    lpo_vec_free(&spans);
 }
 
 const char *lpo_region_cells_short_name(const struct lpo_region_cells *c, uint32_t name)
@@ -393,7 +390,7 @@ static int by_cost(const void *pa, const void *pb, void *trace)
 void lpo_region_top(const struct lpo_region_cells *cells, enum lpo_gpu_op_kind kind,
                     lpo_top_rows *out)
 {
-    struct lpo_map_pair map = { 0 };
+    LPO_FREED struct lpo_map_pair map = { 0 };
     int64_t total_ns = 0;
 
     for (size_t i = 0; i < cells->cells.len; i++) {
@@ -413,5 +410,4 @@ void lpo_region_top(const struct lpo_region_cells *cells, enum lpo_gpu_op_kind k
         out->at[i].share = (double)out->at[i].sum.ns / (double)total_ns;
     if (out->len)
         qsort_r(out->at, out->len, sizeof *out->at, by_cost, (void *)cells->tree->trace);
-    lpo_map_pair_free(&map);
 }

@@ -114,7 +114,7 @@ static bool same_but_numbers(const char *a, const char *b)
 static const char *common_name(struct folder *f, const char *const *names, size_t count)
 {
     LPO_STR s = { 0 };
-    const char **at = lpo_xcalloc(count, sizeof *at);
+    LPO_FREED const char **at = lpo_xcalloc(count, sizeof *at);
 
     memcpy(at, names, count * sizeof *at);
     while (*at[0]) {
@@ -136,7 +136,6 @@ static const char *common_name(struct folder *f, const char *const *names, size_
         for (size_t i = 0; i < count; i++)
             at[i] += strspn(at[i], "0123456789");
     }
-    free(at);
     return lpo_arena_name(f->out->arena, lpo_str_text(&s), s.len);
 }
 
@@ -181,8 +180,8 @@ static struct family *family_of(struct lpo_map *map, family_vec *families, const
 static void settle(struct folder *f, struct family *starred, family_vec *out)
 {
     LPO_AUTO(lpo_map) exact = lpo_map_create();
-    family_vec parts = { 0 };
-    const char **names = lpo_xcalloc(starred->rows.len, sizeof *names);
+    LPO_FREED family_vec parts = { 0 };
+    LPO_FREED const char **names = lpo_xcalloc(starred->rows.len, sizeof *names);
 
     for (size_t i = 0; i < starred->rows.len; i++) {
         struct family *part;
@@ -204,8 +203,6 @@ static void settle(struct folder *f, struct family *starred, family_vec *out)
         }
         lpo_vec_free(&starred->rows);
     }
-    lpo_vec_free(&parts);
-    free(names);
 }
 
 LPO_COMPARE(by_ns, int64_t, LPO_UP_OF(*a, *b));
@@ -309,7 +306,7 @@ static struct lpo_fold_row sum_up(struct folder *f, const struct family *family,
                                 .depth = depth,
                                 .first = LPO_NONE };
     size_t n = family->rows.len;
-    int64_t *costs = lpo_xcalloc(n, sizeof *costs);
+    LPO_FREED int64_t *costs = lpo_xcalloc(n, sizeof *costs);
     bool gpu = f->scope->coverage.total.launches > 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -328,7 +325,6 @@ static struct lpo_fold_row sum_up(struct folder *f, const struct family *family,
     out.name = family->name;
     out.path = parent ? lpo_arena_printf(f->out->arena, "%s/%s", parent, family->pattern)
                       : family->pattern;
-    free(costs);
     return out;
 }
 
@@ -353,7 +349,7 @@ static int by_cost(const void *pa, const void *pb, void *tree)
 static void find_families(struct folder *f, const row_vec *rows, family_vec *out)
 {
     LPO_AUTO(lpo_map) map = lpo_map_create();
-    family_vec starred = { 0 };
+    LPO_FREED family_vec starred = { 0 };
 
     for (size_t i = 0; i < rows->len; i++) {
         uint32_t row = rows->at[i];
@@ -367,14 +363,13 @@ static void find_families(struct folder *f, const row_vec *rows, family_vec *out
     }
     for (size_t i = 0; i < starred.len; i++)
         settle(f, &starred.at[i], out);
-    lpo_vec_free(&starred);
 }
 
 /* The lines of `rows`, which are siblings in the folded tree, each followed by its children's. */
 static void fold_level(struct folder *f, const row_vec *rows, const char *parent, unsigned depth)
 {
-    family_vec families = { 0 };
-    struct lpo_fold_row *lines;
+    LPO_FREED family_vec families = { 0 };
+    LPO_FREED struct lpo_fold_row *lines = NULL;
 
     find_families(f, rows, &families);
     lines = lpo_xcalloc(families.len, sizeof *lines);
@@ -385,7 +380,7 @@ static void fold_level(struct folder *f, const row_vec *rows, const char *parent
     qsort_r(lines, families.len, sizeof *lines, by_cost, (void *)f->scope->cells->tree);
     for (size_t i = 0; i < families.len; i++) {
         struct family *family = &families.at[lines[i].sum.parent_row];
-        row_vec below = { 0 };
+        LPO_FREED row_vec below = { 0 };
 
         lines[i].sum.parent_row = f->scope->rows.at[family->rows.at[0]].parent_row;
         lpo_vec_push(&f->out->rows, lines[i]);
@@ -396,18 +391,15 @@ static void fold_level(struct folder *f, const row_vec *rows, const char *parent
                 lpo_vec_push(&below, c);
         if (below.len)
             fold_level(f, &below, lines[i].path, depth + 1);
-        lpo_vec_free(&below);
         lpo_vec_free(&family->rows);
     }
-    free(lines);
-    lpo_vec_free(&families);
 }
 
 struct lpo_region_fold *lpo_region_fold_create(const struct lpo_region_scope *scope, size_t over)
 {
     struct lpo_region_fold *out = lpo_xcalloc(1, sizeof *out);
     struct folder f = { .out = out, .scope = scope, .over = over };
-    row_vec top = { 0 };
+    LPO_FREED row_vec top = { 0 };
     size_t n = scope->rows.len;
 
     out->arena = lpo_arena_create();
@@ -428,7 +420,6 @@ struct lpo_region_fold *lpo_region_fold_create(const struct lpo_region_scope *sc
         if (scope->rows.at[i].parent_row == LPO_NONE)
             lpo_vec_push(&top, (uint32_t)i);
     fold_level(&f, &top, NULL, 0);
-    lpo_vec_free(&top);
     free(f.first_child);
     free(f.next);
     return out;

@@ -418,7 +418,7 @@ struct lpo_region_scope *lpo_region_scope_create(const struct lpo_region_cells *
     struct lpo_region_scope *s = lpo_xcalloc(1, sizeof *s);
     size_t n = cells->tree->nodes.len;
     struct builder b = { .scope = s, .tree = cells->tree };
-    bool *picked = lpo_region_selection_regions(select, cells->tree);
+    LPO_FREED bool *picked = lpo_region_selection_regions(select, cells->tree);
 
     s->id = id;
     s->cells = cells;
@@ -442,7 +442,6 @@ struct lpo_region_scope *lpo_region_scope_create(const struct lpo_region_cells *
             add_cell(&b, &cells->cells.at[i]);
     place_kernels(&b);
     emit_rows(&b, picked);
-    free(picked);
     free(b.drafts);
     free(b.rows);
     free(b.process_in);
@@ -604,8 +603,8 @@ void lpo_region_scopes_list(const struct lpo_region_cells *cells, lpo_scope_ids 
 {
     const struct lpo_region_tree *tree = cells->tree;
     const struct lpo_trace *t = tree->trace;
-    bool *processes = lpo_xcalloc(t->processes.len + 1, sizeof *processes);
-    bool *devices = lpo_xcalloc(t->devices.len + 1, sizeof *devices);
+    LPO_FREED bool *processes = lpo_xcalloc(t->processes.len + 1, sizeof *processes);
+    LPO_FREED bool *devices = lpo_xcalloc(t->devices.len + 1, sizeof *devices);
     size_t from;
 
     for (size_t i = 0; i < cells->cells.len; i++) {
@@ -630,8 +629,6 @@ void lpo_region_scopes_list(const struct lpo_region_cells *cells, lpo_scope_ids 
     qsort_r(out->at, out->len, sizeof *out->at, by_number, (void *)(uintptr_t)t);
     if (out->len > lpo_budget()->scopes) /* each costs a pass over the whole tree */
         out->len = (size_t)lpo_budget()->scopes;
-    free(processes);
-    free(devices);
 }
 
 /* Two hosts may both have a process 1 or a device 0: then the rank keeps them apart. */

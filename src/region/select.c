@@ -153,7 +153,7 @@ bool *lpo_region_selection_regions(struct lpo_region_selection *s,
 {
     enum { IN = 1, OUT = 2 };
     struct lpo_levels path;
-    unsigned char *state;
+    LPO_FREED unsigned char *state = NULL;
     bool *picked;
 
     if (!lpo_region_selection_has(s, LPO_REGIONS_INCLUDE) &&
@@ -174,7 +174,6 @@ bool *lpo_region_selection_regions(struct lpo_region_selection *s,
             state[i] |= IN;
         picked[i] = state[i] == IN;
     }
-    free(state);
     return picked;
 }
 

@@ -84,13 +84,12 @@ static struct lpo_rows open_findings(const void *of)
     const struct lpo_tables_of *o = of;
     struct lpo_ladder_words w = lpo_report_ladder_words(o->arena, o->d, o->s);
     const struct lpo_rung *r;
-    rung_rows rungs = { 0 };
+    LPO_FREED rung_rows rungs = { 0 };
     struct lpo_rows out;
 
     for (size_t i = 0; (r = lpo_report_rung_at(&w, i)); i++)
         lpo_vec_push(&rungs, (struct rung_at){ w, r, i + 1 });
     out = lpo_tables_kept(of, &findings_kind, rungs.at, rungs.len, sizeof *rungs.at);
-    lpo_vec_free(&rungs);
     return out;
 }
 
@@ -98,7 +97,7 @@ static struct lpo_rows open_ladder(const void *of)
 {
     const struct lpo_tables_of *o = of;
     struct lpo_ladder_words w = lpo_report_ladder_words(o->arena, o->d, o->s);
-    rung_rows rungs = { 0 };
+    LPO_FREED rung_rows rungs = { 0 };
     struct lpo_rows out;
 
     for (size_t i = 0; w.all && i < w.all->all.len; i++) {
@@ -107,7 +106,6 @@ static struct lpo_rows open_ladder(const void *of)
             lpo_vec_push(&rungs, (struct rung_at){ w, &w.ladder->rungs.at[k], k + 1 });
     }
     out = lpo_tables_kept(of, &ladder_kind, rungs.at, rungs.len, sizeof *rungs.at);
-    lpo_vec_free(&rungs);
     return out;
 }
 

@@ -448,9 +448,9 @@ static void note_empty(struct lpo_doc *doc, const struct lpo_report_ncu *n)
 
     for (size_t i = 0; n->analysis->select && i < n->d->sources.len; i++) {
         const struct lpo_analysis *a = n->d->sources.at[i].analysis;
-        bool *picked = a && a->tree != n->analysis->tree
-                           ? lpo_region_selection_regions(n->analysis->select, a->tree)
-                           : NULL;
+        LPO_FREED bool *picked = a && a->tree != n->analysis->tree
+                                     ? lpo_region_selection_regions(n->analysis->select, a->tree)
+                                     : NULL;
 
         for (uint32_t k = 0; picked && k < a->tree->nodes.len; k++) {
             LPO_STR path = { 0 };
@@ -460,7 +460,6 @@ static void note_empty(struct lpo_doc *doc, const struct lpo_report_ncu *n)
                 !has_row(n, lpo_str_text(&path)) && empty++ < MOST)
                 lpo_str_addf(&names, "%s'%s'", names.len ? ", " : "", lpo_str_text(&path));
         }
-        free(picked);
     }
     if (empty)
         lpo_doc_note(doc, LPO_NOTE_INFO, "no kernel was measured in %s%s", lpo_str_text(&names),
@@ -497,7 +496,7 @@ static bool is_alike(const struct lpo_region_scope *x, const struct lpo_region_s
 static void add_scopes(struct lpo_doc *doc, const struct lpo_report_ncu *n)
 {
     struct lpo_table_options options = { n->d->fold_over, 400 };
-    lpo_scope_ids ids = { 0 };
+    LPO_FREED lpo_scope_ids ids = { 0 };
     const struct lpo_region_scope *s;
     bool shown = false, same = false;
 
@@ -519,7 +518,6 @@ static void add_scopes(struct lpo_doc *doc, const struct lpo_report_ncu *n)
     }
     if (same)
         lpo_doc_paragraph(doc, "Only one process and one device: same table.");
-    lpo_vec_free(&ids);
 }
 
 struct lpo_doc *lpo_report_ncu_doc(const struct lpo_report_ncu *n)

@@ -100,14 +100,13 @@ static struct lpo_rows launch_rows(struct lpo_arena *arena, const struct lpo_ker
                                    size_t first, size_t count)
 {
     const struct lpo_tables_of *of = lpo_tables_of(arena, NULL, NULL);
-    LPO_VEC(launch_row) all = { 0 };
+    LPO_FREED LPO_VEC(launch_row) all = { 0 };
     struct lpo_rows rows;
 
     for (size_t i = first; i < first + count; i++)
         for (size_t k = 0; k < o[i].profiles.len; k++)
             lpo_vec_push(&all, (launch_row){ i + 1, &o[i].profiles.at[k] });
     rows = lpo_tables_kept(of, &launches_kind, all.at, all.len, sizeof *all.at);
-    lpo_vec_free(&all);
     return rows;
 }
 

@@ -86,7 +86,7 @@ static void split_block(struct page *p, struct splitting *s, uint64_t offset, co
 static bool split(struct page *p)
 {
     enum { BLOCK = 64 << 10 };
-    char *block = lpo_xmalloc(BLOCK);
+    LPO_FREED char *block = lpo_xmalloc(BLOCK);
     struct splitting s = { 0 };
     uint64_t offset = 0;
     size_t n;
@@ -96,7 +96,6 @@ static bool split(struct page *p)
         offset += n;
     }
     end_row(p, &s, offset);
-    free(block);
     return offset <= MOST_BYTES && !ferror(p->file);
 }
 

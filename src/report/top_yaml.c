@@ -206,10 +206,10 @@ static void add_quoted(struct lpo_str *out, const char *text, size_t len)
 static void find_shapes(const struct lpo_trace *t, const struct lpo_top_row *rows, size_t count,
                         uint32_t *shapes)
 {
-    struct lpo_map_pair map = { 0 };
-    LPO_VEC(int64_t) sums = { 0 };
-    int64_t *best = calloc(lpo_trace_name_count(t) + 1, sizeof *best);
-    uint32_t *shape = malloc((lpo_trace_name_count(t) + 1) * sizeof *shape);
+    LPO_FREED struct lpo_map_pair map = { 0 };
+    LPO_FREED LPO_VEC(int64_t) sums = { 0 };
+    LPO_FREED int64_t *best = calloc(lpo_trace_name_count(t) + 1, sizeof *best);
+    LPO_FREED uint32_t *shape = malloc((lpo_trace_name_count(t) + 1) * sizeof *shape);
 
     for (size_t i = 0; best && shape && i < t->gpu_ops.len; i++) {
         const struct lpo_gpu_op *op = &t->gpu_ops.at[i];
@@ -229,10 +229,6 @@ static void find_shapes(const struct lpo_trace *t, const struct lpo_top_row *row
     }
     for (size_t i = 0; i < count; i++)
         shapes[i] = best && shape && best[rows[i].name] > 0 ? shape[rows[i].name] : LPO_NONE;
-    lpo_map_pair_free(&map);
-    lpo_vec_free(&sums);
-    free(best);
-    free(shape);
 }
 
 static void add_shape(struct lpo_str *out, const char *key, const uint32_t size[3])
@@ -270,7 +266,7 @@ static void add_row(struct lpo_str *out, const struct lpo_region_cells *cells,
 void lpo_report_top_yaml(struct lpo_str *out, const struct lpo_region_cells *cells,
                          const struct lpo_top_row *rows, size_t count)
 {
-    uint32_t *shapes = malloc((count + 1) * sizeof *shapes);
+    LPO_FREED uint32_t *shapes = malloc((count + 1) * sizeof *shapes);
 
     lpo_str_add(out,
                 "# Kernels by GPU time, written by lpo top. Of each the launches of one shape are\n"
@@ -281,5 +277,4 @@ void lpo_report_top_yaml(struct lpo_str *out, const struct lpo_region_cells *cel
         find_shapes(cells->tree->trace, rows, count, shapes);
     for (size_t i = 0; i < count; i++)
         add_row(out, cells, &rows[i], shapes ? shapes[i] : LPO_NONE);
-    free(shapes);
 }

@@ -301,9 +301,9 @@ static int more_expensive(const void *x, const void *y, void *scope)
 static uint32_t *choose(const struct lpo_region_scope *s, size_t bytes, struct lpo_arena *arena,
                         size_t *count)
 {
-    uint32_t *order = lpo_xcalloc(s->rows.len + 1, sizeof *order);
+    LPO_FREED uint32_t *order = lpo_xcalloc(s->rows.len + 1, sizeof *order);
     uint32_t *rows = lpo_arena_array(arena, s->rows.len + 1, sizeof *rows);
-    bool *taken = lpo_xcalloc(s->rows.len + 1, sizeof *taken);
+    LPO_FREED bool *taken = lpo_xcalloc(s->rows.len + 1, sizeof *taken);
 
     for (size_t i = 0; i < s->rows.len; i++)
         order[i] = (uint32_t)i;
@@ -322,8 +322,6 @@ static uint32_t *choose(const struct lpo_region_scope *s, size_t bytes, struct l
     for (size_t i = 0; i < s->rows.len; i++)
         if (taken[i] || s->rows.at[i].node == LPO_NODE_OUTSIDE)
             rows[(*count)++] = (uint32_t)i;
-    free(order);
-    free(taken);
     return rows;
 }
 
@@ -407,7 +405,7 @@ void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a, 
 {
     struct lpo_record *scopes = lpo_doc_put_list(to, "scopes");
     size_t bytes = 0, most = lpo_budget()->json_bytes;
-    lpo_scope_ids ids = { 0 };
+    LPO_FREED lpo_scope_ids ids = { 0 };
 
     lpo_region_scopes_list(a->cells, &ids);
     for (size_t i = aggregate ? 0 : 1; i < ids.len && bytes <= most; i++)
@@ -420,7 +418,6 @@ void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a, 
         else
             put_regions(r, a, ids.at[i], NULL, lpo_analysis_scope(a, ids.at[i])->rows.len);
     }
-    lpo_vec_free(&ids);
 }
 
 struct seen_scope {
@@ -433,8 +430,8 @@ void lpo_report_put_scopes_in(struct lpo_record *to, const struct lpo_analysis *
                               size_t bytes)
 {
     struct lpo_record *scopes = lpo_doc_put_list(to, "scopes");
-    LPO_VEC(struct seen_scope) seen = { 0 };
-    lpo_scope_ids ids = { 0 };
+    LPO_FREED LPO_VEC(struct seen_scope) seen = { 0 };
+    LPO_FREED lpo_scope_ids ids = { 0 };
 
     lpo_region_scopes_list(a->cells, &ids);
     for (size_t i = 0; i < ids.len; i++) {
@@ -457,6 +454,4 @@ void lpo_report_put_scopes_in(struct lpo_record *to, const struct lpo_analysis *
         lpo_vec_push(&seen, this);
         put_most_expensive(r, a, ids.at[i], most);
     }
-    lpo_vec_free(&seen);
-    lpo_vec_free(&ids);
 }

@@ -266,7 +266,7 @@ static int64_t number_in(const char *head, const char *key)
 
 static void look_inside(struct file *f)
 {
-    char *head = lpo_xmalloc(HEAD + 1);
+    LPO_FREED char *head = lpo_xmalloc(HEAD + 1);
     size_t len = 0;
     int64_t base, us;
 
@@ -281,7 +281,6 @@ static void look_inside(struct file *f)
         if (us >= 0)
             f->time_s = (base > 0 ? base / 1000000000 : 0) + us / 1000000;
     }
-    free(head);
 }
 
 /* --- groups ---------------------------------------------------------------------------------- */

@@ -49,7 +49,7 @@ static bool is_folder(DIR *d, const char *name)
 size_t lpo_rundir_members(struct lpo_arena *a, const char *dir, const char ***out)
 {
     DIR *d = lpo_path_open_dir(lpo_path_join(a, dir, FOLDER));
-    LPO_VEC(int32_t) numbers = { 0 };
+    LPO_FREED LPO_VEC(int32_t) numbers = { 0 };
     size_t count;
 
     for (struct dirent *e; d && numbers.len < MOST_MEMBERS && (e = readdir(d));) {
@@ -66,6 +66,5 @@ size_t lpo_rundir_members(struct lpo_arena *a, const char *dir, const char ***ou
     *out = lpo_arena_array(a, count + 1, sizeof **out);
     for (size_t i = 0; i < count; i++)
         (*out)[i] = lpo_arena_printf(a, FOLDER "/rank%d", (int)numbers.at[i]);
-    lpo_vec_free(&numbers);
     return count;
 }

@@ -389,7 +389,7 @@ static void add_windows(const struct given *g, const struct lpo_source *s)
 {
     struct lpo_trace *t = s->trace;
     bool several = false, apart = !t->windows.len && !t->window_ranges.len;
-    LPO_VEC(struct lpo_window) all = { 0 };
+    LPO_FREED LPO_VEC(struct lpo_window) all = { 0 };
 
     for (size_t i = 0; i < g->files.len && apart; i++) {
         const struct given_file *f = &g->files.at[i];
@@ -414,7 +414,6 @@ static void add_windows(const struct given *g, const struct lpo_source *s)
         t->window_ranges.at[t->window_ranges.len - 1].count++;
         lpo_vec_push(&t->windows, all.at[i]);
     }
-    lpo_vec_free(&all);
 }
 
 static void note_cut(struct given *g, struct lpo_source *s)
@@ -533,7 +532,7 @@ static bool is_read(const struct given *g, const struct lpo_source *s, const str
 /* Traces of the PyTorch profiler and digests: other readers share budgets over all files. */
 static struct lpo_rundir_many *read_at_once(const struct given *g, const struct lpo_source *s)
 {
-    struct lpo_rundir_many_file *files = lpo_xcalloc(g->files.len + 1, sizeof *files);
+    LPO_FREED struct lpo_rundir_many_file *files = lpo_xcalloc(g->files.len + 1, sizeof *files);
     struct lpo_rundir_many *many;
     bool all = true;
     size_t n = 0;
@@ -548,7 +547,6 @@ static struct lpo_rundir_many *read_at_once(const struct given *g, const struct 
         files[n++] = (struct lpo_rundir_many_file){ f->path, "", (uint32_t)(f->named_rank + 1) };
     }
     many = all ? lpo_rundir_many_start(files, n, s->trace->skip) : NULL;
-    free(files);
     return many;
 }
 

@@ -97,17 +97,14 @@ static uint32_t find_op_args(struct append *a, size_t i)
 static uint32_t find_stack(struct append *a, size_t i)
 {
     struct lpo_stack s = a->from->stacks.at[i];
-    struct lpo_frame *frames = lpo_xcalloc(s.count + 1, sizeof *frames);
-    uint32_t row;
+    LPO_FREED struct lpo_frame *frames = lpo_xcalloc(s.count + 1, sizeof *frames);
 
     for (uint32_t k = 0; k < s.count; k++) {
         frames[k] = a->from->frames.at[s.first + k];
         frames[k].name = name_of(a, frames[k].name);
         frames[k].domain = (uint16_t)a->found[LPO_ROWS_DOMAINS][frames[k].domain];
     }
-    row = lpo_trace_stack(a->t, frames, s.count);
-    free(frames);
-    return row;
+    return lpo_trace_stack(a->t, frames, s.count);
 }
 
 static uint32_t find_metric(struct append *a, size_t i)

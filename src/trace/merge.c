@@ -161,7 +161,7 @@ static void compare(const struct lpo_trace_duplicates *o, struct lpo_trace *t,
 void lpo_trace_duplicates_note(struct lpo_trace *t, const char *path)
 {
     struct lpo_trace_duplicates *o = t->duplicates ? t->duplicates : lpo_xcalloc(1, sizeof *o);
-    struct window *now = windows_of_rows(o, t);
+    LPO_FREED struct window *now = windows_of_rows(o, t);
     size_t count = t->processes.len;
 
     for (size_t i = 0; i < count; i++)
@@ -173,5 +173,4 @@ void lpo_trace_duplicates_note(struct lpo_trace *t, const char *path)
     t->duplicates = o;
     o->gpu_ops = t->gpu_ops.len;
     o->ranges = t->ranges.len;
-    free(now);
 }

@@ -287,7 +287,7 @@ uint32_t lpo_trace_op_dims(const struct lpo_trace *t, const struct lpo_op *op)
 uint32_t lpo_trace_stack(struct lpo_trace *t, const struct lpo_frame *frames, size_t count)
 {
     struct indexes *x = t->indexes;
-    struct lpo_frame *key = lpo_xcalloc(count, sizeof *key);
+    LPO_FREED struct lpo_frame *key = lpo_xcalloc(count, sizeof *key);
     bool fresh;
     uint32_t row;
 
@@ -303,7 +303,6 @@ uint32_t lpo_trace_stack(struct lpo_trace *t, const struct lpo_frame *frames, si
         for (size_t i = 0; i < count; i++)
             lpo_vec_push(&t->frames, key[i]);
     }
-    free(key);
     return row;
 }
 

@@ -337,7 +337,7 @@ int lpo_file_scratch(const char *what, char **path, struct lpo_err *err)
 int lpo_file_scratch_folder(const char *what, const char *inside, char **path, struct lpo_err *err)
 {
     int fd = -1;
-    char *file;
+    LPO_FREED char *file = NULL;
     size_t room;
 
     *path = scratch_template(what);
@@ -355,7 +355,6 @@ int lpo_file_scratch_folder(const char *what, const char *inside, char **path, s
     snprintf(file, room, "%s/%s", *path, inside);
     remember(file); /* before its folder, which must be empty to go */
     remember(*path);
-    free(file);
     return fd;
 }
 

@@ -49,8 +49,8 @@ static void merge(uint32_t *rows, size_t mid, size_t end, uint32_t *spare, lpo_o
  * pass without memory. Stable, because equal times keep the order of the file. */
 void lpo_order_sort(uint32_t *rows, size_t count, lpo_order_before *before, const void *ctx)
 {
-    run_vec ends = { 0 };
-    uint32_t *spare = NULL;
+    LPO_FREED run_vec ends = { 0 };
+    LPO_FREED uint32_t *spare = NULL;
 
     find_runs(rows, count, before, ctx, &ends);
     if (ends.len > 1)
@@ -68,8 +68,6 @@ void lpo_order_sort(uint32_t *rows, size_t count, lpo_order_before *before, cons
         }
         ends.len = kept;
     }
-    free(spare);
-    lpo_vec_free(&ends);
 }
 
 enum { BYTES = 8, VALUES = 256, FEW = 64 };

@@ -37,7 +37,7 @@ static size_t room_for(size_t len)
 static size_t compress_bytes(const char *bytes, size_t len, bool gzip, unsigned char *out,
                              size_t room)
 {
-    struct isal_zstream *z = lpo_xcalloc(1, sizeof *z);
+    LPO_FREED struct isal_zstream *z = lpo_xcalloc(1, sizeof *z);
     size_t size = 0;
 
     isal_deflate_init(z);
@@ -53,7 +53,6 @@ static size_t compress_bytes(const char *bytes, size_t len, bool gzip, unsigned 
     if (isal_deflate(z) == COMP_OK && z->internal_state.state == ZSTATE_END)
         size = z->total_out;
     free(z->level_buf);
-    free(z);
     return size;
 }
 #else
@@ -79,12 +78,11 @@ static size_t compress_bytes(const char *bytes, size_t len, bool gzip, unsigned 
 void lpo_pack_text(struct lpo_str *to, const char *bytes, size_t len)
 {
     size_t room = room_for(len);
-    unsigned char *out = lpo_xrealloc(NULL, room, 1);
+    LPO_FREED unsigned char *out = lpo_xrealloc(NULL, room, 1);
     size_t size = compress_bytes(bytes, len, false, out, room);
 
     if (size)
         lpo_str_add_base64(to, out, size, 0);
-    free(out);
 }
 
 void lpo_pack_gzip(struct lpo_str *to, const char *bytes, size_t len)

@@ -100,7 +100,7 @@ static ssize_t read_some(struct source *s, char *block, struct lpo_err *err)
 
 static int copy_all(struct source *s, int to, struct lpo_err *err)
 {
-    char *block = lpo_xmalloc(BLOCK);
+    LPO_FREED char *block = lpo_xmalloc(BLOCK);
     uint64_t total = 0;
     ssize_t n;
     int rc = 0;
@@ -118,7 +118,6 @@ static int copy_all(struct source *s, int to, struct lpo_err *err)
         else
             rc = lpo_file_scratch_write(to, block, (size_t)n, err);
     }
-    free(block);
     return rc;
 }
 

@@ -211,7 +211,7 @@ LPO_COMPARE(by_text, char *const, strcmp(*a, *b));
 
 static size_t count_distinct(const char *const *names, size_t n)
 {
-    const char **sorted = lpo_xcalloc(n + 1, sizeof *sorted);
+    LPO_FREED const char **sorted = lpo_xcalloc(n + 1, sizeof *sorted);
     size_t distinct = n > 0;
 
     for (size_t i = 0; i < n; i++)
@@ -219,7 +219,6 @@ static size_t count_distinct(const char *const *names, size_t n)
     qsort(sorted, n, sizeof *sorted, by_text);
     for (size_t i = 1; i < n; i++)
         distinct += strcmp(sorted[i - 1], sorted[i]) != 0;
-    free(sorted);
     return distinct;
 }
 
@@ -228,7 +227,7 @@ static void cut_column(struct lpo_table *t, size_t column, size_t width)
 {
     static const size_t heads[] = { 4, 2, 3, 1 };
     size_t rows = lpo_doc_table_rows(t), best = 0;
-    const char **names = lpo_xcalloc(rows + 1, sizeof *names);
+    LPO_FREED const char **names = lpo_xcalloc(rows + 1, sizeof *names);
 
     for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) {
         size_t distinct;
@@ -256,7 +255,6 @@ static void cut_column(struct lpo_table *t, size_t column, size_t width)
         cell->text = cell->full;
         cell->len = strlen(cell->text);
     }
-    free(names);
 }
 
 void lpo_writer_fit_names(const struct lpo_table *t, const struct lpo_writer_layout *l,

@@ -97,8 +97,8 @@ struct lpo_writer_short lpo_writer_shorten(const struct lpo_table *t, struct lpo
 {
     size_t n = lpo_doc_table_rows(t), least = t->least_rows ? t->least_rows : FEW, names, weight;
     struct lpo_writer_short cut = { 0, -1 };
-    struct row *rows = lpo_xcalloc(n + 1, sizeof *rows);
-    unsigned char *kept = lpo_xcalloc(n + 1, 1);
+    LPO_FREED struct row *rows = lpo_xcalloc(n + 1, sizeof *rows);
+    LPO_FREED unsigned char *kept = lpo_xcalloc(n + 1, 1);
     bool tree = is_tree(t, &names);
     size_t keep = n;
 
@@ -121,7 +121,5 @@ struct lpo_writer_short lpo_writer_shorten(const struct lpo_table *t, struct lpo
         for (size_t c = 0; kept[r] && c < t->ncolumns; c++)
             lpo_vec_push(&out->cells, *lpo_doc_table_cell(t, r, c));
     cut.left_out = n - keep;
-    free(rows);
-    free(kept);
     return cut;
 }

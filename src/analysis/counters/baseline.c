@@ -37,7 +37,7 @@ static size_t idle_rates(struct lpo_layer *l, size_t metric, double *rates)
 
 void lpo_counters_layer_baseline(struct lpo_layer *l)
 {
-    double *rates = lpo_xcalloc(MOST, sizeof *rates);
+    LPO_FREED double *rates = lpo_xcalloc(MOST, sizeof *rates);
 
     for (size_t m = 0; m < l->nmetrics; m++) {
         size_t count;
@@ -50,5 +50,4 @@ void lpo_counters_layer_baseline(struct lpo_layer *l)
         qsort(rates, count, sizeof *rates, by_value);
         l->baseline[m] = rates[count / 2];
     }
-    free(rates);
 }

@@ -80,7 +80,7 @@ static bool put_means(struct lpo_kernel_counters *k, const struct weight *weight
 struct lpo_counters_by_kernel lpo_counters_by_kernel(struct lpo_arena *a, const struct lpo_trace *t)
 {
     struct lpo_counters_by_kernel all = { 0 };
-    struct lpo_map_pair rows = { 0 };
+    LPO_FREED struct lpo_map_pair rows = { 0 };
     struct weight(*weights)[LPO_KERNEL_FIGURES];
     size_t kernels = 0, kept = 0;
 
@@ -117,7 +117,6 @@ struct lpo_counters_by_kernel lpo_counters_by_kernel(struct lpo_arena *a, const 
         all.at[kept++] = k;
     }
     all.len = kept;
-    lpo_map_pair_free(&rows);
     return all;
 }
 

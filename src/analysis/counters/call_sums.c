@@ -199,7 +199,7 @@ void lpo_counters_call_sums_put(struct lpo_call_sums *c)
 {
     struct lpo_sampled_gpu *g = c->l->gpu;
     size_t nodes = c->l->tree->nodes.len;
-    uint32_t *first = lpo_xcalloc(nodes + 1, sizeof *first);
+    LPO_FREED uint32_t *first = lpo_xcalloc(nodes + 1, sizeof *first);
 
     add_up(c);
     g->node_calls = lpo_xcalloc(nodes + 1, sizeof *g->node_calls);
@@ -215,5 +215,4 @@ void lpo_counters_call_sums_put(struct lpo_call_sums *c)
         put_call(c, i, first[c->calls->rows.at[i].node] == i);
     if (g->calls.len)
         qsort(g->calls.at, g->calls.len, sizeof *g->calls.at, by_node);
-    free(first);
 }

@@ -70,7 +70,7 @@ struct lpo_call_spread lpo_counters_call_spread(const struct lpo_sampled_gpu *g,
 {
     struct chosen c = choose(g, nodes, count);
     struct lpo_call_spread s = { .counted = c.len };
-    double *values = lpo_xcalloc(c.len + 1, sizeof *values);
+    LPO_FREED double *values = lpo_xcalloc(c.len + 1, sizeof *values);
 
     for (size_t i = 0; i < count; i++)
         s.calls += g->node_calls ? g->node_calls[nodes[i]] : 0;
@@ -87,7 +87,6 @@ struct lpo_call_spread lpo_counters_call_spread(const struct lpo_sampled_gpu *g,
         s.median[f] = middle_of(values, n);
         s.most[f] = n ? lpo_measure_measured(values[n - 1]) : lpo_measure_unknown();
     }
-    free(values);
     free(c.at);
     return s;
 }

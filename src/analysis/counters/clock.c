@@ -177,7 +177,7 @@ static void look_at(struct lpo_layer *l, struct search *s, const struct lpo_coun
 
 static void search_run(struct lpo_layer *l, struct search *s, int64_t step_ns)
 {
-    double *amounts = lpo_xcalloc(l->nmetrics + 1, sizeof *amounts);
+    LPO_FREED double *amounts = lpo_xcalloc(l->nmetrics + 1, sizeof *amounts);
     struct lpo_counters_sample sample;
     int busy = 0;
 
@@ -198,7 +198,6 @@ static void search_run(struct lpo_layer *l, struct search *s, int64_t step_ns)
         look_at(l, s, &sample, amounts);
         busy += s->sweep[STEPS / 2].found.len > 0;
     }
-    free(amounts);
 }
 
 static void search_free(struct search *s)

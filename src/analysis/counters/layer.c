@@ -72,7 +72,7 @@ static bool shared(const struct lpo_gpu_op *w)
 /* A row per (name, shape), of copies (name, bytes); of shares of graphs (name, place). */
 static void find_configs(struct lpo_layer *l, double *square)
 {
-    struct lpo_map_pair map = { 0 };
+    LPO_FREED struct lpo_map_pair map = { 0 };
 
     for (size_t i = 0; i < l->ops.count; i++) {
         const struct lpo_gpu_op *w = op_at(l, i);
@@ -97,7 +97,6 @@ static void find_configs(struct lpo_layer *l, double *square)
         square[l->config[i]] += ns * ns;
         l->gpu->shares += shared(w);
     }
-    lpo_map_pair_free(&map);
 }
 
 static int most_time_first(const void *a, const void *b, void *configs)
@@ -114,10 +113,10 @@ static int most_time_first(const void *a, const void *b, void *configs)
 static void sort_configs(struct lpo_layer *l, double *square)
 {
     size_t count = l->gpu->configs.len;
-    uint32_t *order = lpo_xcalloc(count + 1, sizeof *order);
-    uint32_t *to = lpo_xcalloc(count + 1, sizeof *to);
-    double *squares = lpo_xcalloc(count + 1, sizeof *squares);
-    struct lpo_sampled_config *sorted = lpo_xcalloc(count + 1, sizeof *sorted);
+    LPO_FREED uint32_t *order = lpo_xcalloc(count + 1, sizeof *order);
+    LPO_FREED uint32_t *to = lpo_xcalloc(count + 1, sizeof *to);
+    LPO_FREED double *squares = lpo_xcalloc(count + 1, sizeof *squares);
+    LPO_FREED struct lpo_sampled_config *sorted = lpo_xcalloc(count + 1, sizeof *sorted);
 
     for (size_t i = 0; i < count; i++)
         order[i] = (uint32_t)i;
@@ -131,10 +130,6 @@ static void sort_configs(struct lpo_layer *l, double *square)
     memcpy(square, squares, count * sizeof *squares);
     for (size_t i = 0; i < l->ops.count; i++)
         l->config[i] = to[l->config[i]];
-    free(order);
-    free(to);
-    free(squares);
-    free(sorted);
 }
 
 static uint8_t class_of(const struct lpo_layer *l, const struct lpo_sampled_config *c)

@@ -176,7 +176,7 @@ static void solve_non_negative(struct system *s)
     enum { TRIES = 3, LEAST_ROUNDS = 12, MOST_ROUNDS = 200 };
     double most = 6e9 / pow((double)s->count + 1, 3);
     int rounds = most > MOST_ROUNDS ? MOST_ROUNDS : most < LEAST_ROUNDS ? LEAST_ROUNDS : (int)most;
-    uint32_t *wrong = lpo_xcalloc(s->count + 1, sizeof *wrong);
+    LPO_FREED uint32_t *wrong = lpo_xcalloc(s->count + 1, sizeof *wrong);
     size_t best = s->count + 1, tries = TRIES, count;
     double largest = 0;
 
@@ -201,7 +201,6 @@ static void solve_non_negative(struct system *s)
     }
     for (size_t i = 0; i < s->count; i++)
         s->x[i] = fmax(s->x[i], 0);
-    free(wrong);
 }
 
 static void fill_system(struct system *s, const struct lpo_counters_normal *n, size_t column,
@@ -309,7 +308,7 @@ static void solve_with(struct system *s, const struct lpo_counters_normal *n, si
 static void find_errors(struct system *s, const struct lpo_counters_normal *n,
                         struct lpo_solution *out)
 {
-    double *column = lpo_xcalloc(s->count + 1, sizeof *column);
+    LPO_FREED double *column = lpo_xcalloc(s->count + 1, sizeof *column);
 
     memcpy(s->work, s->matrix, triangle(s->count) * sizeof *s->work);
     factorise(s->work, s->count);
@@ -325,7 +324,6 @@ static void find_errors(struct system *s, const struct lpo_counters_normal *n,
         out->error[i] =
             n->gram[triangle(i) + i] > 0 ? out->sigma * sqrt(sum) * s->scale[i] : INFINITY;
     }
-    free(column);
 }
 
 struct lpo_solution lpo_counters_normal_solve(const struct lpo_counters_normal *n, size_t column,
@@ -334,7 +332,7 @@ struct lpo_solution lpo_counters_normal_solve(const struct lpo_counters_normal *
     struct lpo_solution out = { .value = lpo_xcalloc(n->unknowns + 1, sizeof(double)),
                                 .error = lpo_xcalloc(n->unknowns + 1, sizeof(double)) };
     struct system s = create_system(n->unknowns);
-    double *extra = NULL;
+    LPO_FREED double *extra = NULL;
 
     if (priors) {
         double sigma = free_sigma(&s, n, column);
@@ -349,7 +347,6 @@ struct lpo_solution lpo_counters_normal_solve(const struct lpo_counters_normal *
     for (size_t i = 0; priors && i < n->unknowns; i++)
         if (n->gram[triangle(i) + i] == 0)
             out.value[i] = priors[i].mean;
-    free(extra);
     free_system(&s);
     return out;
 }

@@ -136,7 +136,7 @@ static void fill_queues(struct lpo_counters_match *m)
 {
     LPO_STR key = { 0 };
     size_t count;
-    struct moment *order = kernels_in_order(m->base, &count);
+    LPO_FREED struct moment *order = kernels_in_order(m->base, &count);
 
     for (size_t i = 0; i < m->counters->gpu_ops.len; i++) {
         lpo_counters_match_shape_key(m, m->counters, &m->counters->gpu_ops.at[i], &key);
@@ -155,7 +155,6 @@ static void fill_queues(struct lpo_counters_match *m)
         q = queue_at(m, m->with_path, &key);
         lpo_vec_push(&q->gpu_ops, order[i].gpu_op);
     }
-    free(order);
 }
 
 LPO_COMPARE(by_ns, int64_t, LPO_UP_OF(*a, *b));
@@ -198,7 +197,7 @@ static void group_peers(struct lpo_counters_match *m)
     LPO_STR key = { 0 };
     struct ordinals o = { 0 };
     size_t count;
-    struct moment *order = kernels_in_order(m->base, &count);
+    LPO_FREED struct moment *order = kernels_in_order(m->base, &count);
 
     for (size_t i = 0; i < count; i++) {
         const struct lpo_gpu_op *w = &m->base->gpu_ops.at[order[i].gpu_op];
@@ -220,7 +219,6 @@ static void group_peers(struct lpo_counters_match *m)
     }
     lpo_map_destroy(o.seen);
     lpo_str_free(&o.path);
-    free(order);
 }
 
 struct lpo_counters_match *lpo_counters_match_create(const struct lpo_region_tree *base,

@@ -164,7 +164,7 @@ static void gather(struct walk *w)
 static void find_priors(const struct lpo_layer *l, const struct lpo_counters_normal *n,
                         size_t column, struct lpo_prior *out)
 {
-    uint32_t *class = lpo_xcalloc(l->unknowns.len + 1, sizeof *class);
+    LPO_FREED uint32_t *class = lpo_xcalloc(l->unknowns.len + 1, sizeof *class);
     double *unit = lpo_xcalloc(l->unknowns.len + 1, sizeof *unit), all = 0, ns = 0;
     struct lpo_counters_normal *merged;
     struct lpo_solution rates;
@@ -184,7 +184,6 @@ static void find_priors(const struct lpo_layer *l, const struct lpo_counters_nor
     }
     lpo_counters_solution_free(&rates);
     lpo_counters_normal_destroy(merged);
-    free(class);
     free(unit);
 }
 
@@ -230,12 +229,11 @@ static void solve_metric(struct walk *w, int f, size_t i, struct lpo_prior *prio
 static void solve(struct walk *w)
 {
     struct lpo_layer *l = w->l;
-    struct lpo_prior *priors = lpo_xcalloc(l->unknowns.len + 1, sizeof *priors);
+    LPO_FREED struct lpo_prior *priors = lpo_xcalloc(l->unknowns.len + 1, sizeof *priors);
 
     for (int f = 0; f < LPO_FAMILIES; f++)
         for (size_t i = l->family_first[f]; i < l->family_first[f + 1]; i++)
             solve_metric(w, f, i, priors);
-    free(priors);
 }
 
 /* Divides one metric of a sample among the operations found in it. */

@@ -55,8 +55,8 @@ static uint32_t call_of(const struct critical_graph *g, const struct critical_in
 
 static void add_ops(struct critical_graph *g, const struct critical_input *in)
 {
-    struct lpo_map_pair streams = { 0 };
-    LPO_VEC(uint32_t) last = { 0 };
+    LPO_FREED struct lpo_map_pair streams = { 0 };
+    LPO_FREED LPO_VEC(uint32_t) last = { 0 };
 
     lpo_vec_reserve(&g->ops, in->nops);
     for (size_t i = 0; i < in->nops; i++) {
@@ -74,8 +74,6 @@ static void add_ops(struct critical_graph *g, const struct critical_input *in)
                                            .call = call });
         last.at[stream] = (uint32_t)i;
     }
-    lpo_map_pair_free(&streams);
-    lpo_vec_free(&last);
 }
 
 enum critical_edge lpo_critical_edge(const struct critical_graph *g, uint32_t i, int64_t *from_ns)
@@ -183,7 +181,7 @@ static void find_waits(struct critical_graph *g)
 /* The median lag of one kind of edge, of at most SAMPLES operations spread over the run. */
 static int64_t usual(const struct critical_graph *g, enum critical_edge kind)
 {
-    LPO_VEC(int64_t) lags = { 0 };
+    LPO_FREED LPO_VEC(int64_t) lags = { 0 };
     size_t step = g->ops.len / SAMPLES + 1;
     int64_t out = 0, from_ns;
 
@@ -194,7 +192,6 @@ static int64_t usual(const struct critical_graph *g, enum critical_edge kind)
         lpo_order_sort_ns(lags.at, lags.len);
         out = lags.at[lags.len / 2];
     }
-    lpo_vec_free(&lags);
     out = out < LPO_CRITICAL_UNEXPLAINED_NS ? out : LPO_CRITICAL_UNEXPLAINED_NS;
     return out > 0 ? out : 0;
 }

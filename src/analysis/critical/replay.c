@@ -450,7 +450,7 @@ static bool run_points(struct run *r)
 bool lpo_critical_run(struct critical_graph *g, const struct critical_changes *c, size_t lanes,
                       int64_t *out)
 {
-    int64_t *room = lpo_xcalloc(4 * lanes, sizeof *room);
+    LPO_FREED int64_t *room = lpo_xcalloc(4 * lanes, sizeof *room);
     struct run r = {
         g, c, lanes, .zero = room, .in_launch = room + 2 * lanes, .lag = room + 3 * lanes
     };
@@ -466,6 +466,5 @@ bool lpo_critical_run(struct critical_graph *g, const struct critical_changes *c
         out[i] -= g->start_ns;
     slots_free(&r.calls);
     slots_free(&r.ops);
-    free(room);
     return fits;
 }

@@ -144,7 +144,7 @@ static uint64_t find_free(void *ctx, uint32_t call)
 static void mark_places(struct run *r, uint32_t node, uint8_t bit)
 {
     const struct lpo_region_tree *tree = r->g->tree;
-    bool *nodes = lpo_xcalloc(tree->nodes.len + 1, sizeof *nodes);
+    LPO_FREED bool *nodes = lpo_xcalloc(tree->nodes.len + 1, sizeof *nodes);
 
     for (size_t i = 0; i < tree->nodes.len; i++) {
         uint32_t parent = tree->nodes.at[i].parent;
@@ -157,7 +157,6 @@ static void mark_places(struct run *r, uint32_t node, uint8_t bit)
         if (leaf == LPO_NONE ? node == LPO_NODE_OUTSIDE : nodes[leaf])
             r->regions_of[i] |= bit;
     }
-    free(nodes);
 }
 
 static void sort_changes(struct run *r)
@@ -188,7 +187,7 @@ static bool run_all(struct run *r)
     size_t threads = r->g->t->threads.len, lanes = lane_of(r->count);
     struct critical_changes c = { r, take_less, take_lag, find_free,
                                   r->count > 1 ? ROOM_BYTES : 0 };
-    int64_t *out = lpo_xcalloc(lanes, sizeof *out);
+    LPO_FREED int64_t *out = lpo_xcalloc(lanes, sizeof *out);
     bool done;
 
     r->sweeps = lpo_xcalloc(threads + 1, sizeof *r->sweeps);
@@ -208,7 +207,6 @@ static bool run_all(struct run *r)
     free(r->sweeps);
     free(r->until_ns);
     free(r->regions_of);
-    free(out);
     return done;
 }
 

@@ -14,7 +14,7 @@ struct streams {
 
 static void streams_find(struct streams *s, const struct critical_graph *g)
 {
-    uint32_t *stream_of = lpo_xrealloc(NULL, g->ops.len + 1, sizeof *stream_of);
+    LPO_FREED uint32_t *stream_of = lpo_xrealloc(NULL, g->ops.len + 1, sizeof *stream_of);
 
     s->g = g;
     s->ops = lpo_xrealloc(NULL, g->ops.len + 1, sizeof *s->ops);
@@ -35,7 +35,6 @@ static void streams_find(struct streams *s, const struct critical_graph *g)
     }
     for (uint32_t i = 0; i < g->ops.len; i++) /* and starts to ends */
         s->ops[s->ends.at[stream_of[i]]++] = i;
-    free(stream_of);
 }
 
 static void streams_free(struct streams *s)
@@ -141,7 +140,7 @@ static void find_host_waits(struct critical_graph *g, const struct streams *s, c
 void lpo_critical_recorded_waits(struct critical_graph *g, uint16_t process)
 {
     struct streams s = { 0 };
-    LPO_VEC(uint32_t) host = { 0 };
+    LPO_FREED LPO_VEC(uint32_t) host = { 0 };
 
     if (!g->t->waits.len)
         return;
@@ -159,6 +158,5 @@ void lpo_critical_recorded_waits(struct critical_graph *g, uint16_t process)
     }
     lpo_order_sort(host.at, host.len, before, g->t);
     find_host_waits(g, &s, host.at, host.len);
-    lpo_vec_free(&host);
     streams_free(&s);
 }

@@ -92,8 +92,8 @@ static void add_parts(struct lpo_diff *d, enum lpo_diff_side side, struct lpo_ma
                       part_vec *out)
 {
     const struct lpo_diff_digest *g = d->shown[side];
-    uint32_t *kernels = lpo_diff_rows_of(d, LPO_DIFF_KERNELS, side);
-    uint32_t *regions = lpo_diff_rows_of(d, LPO_DIFF_REGIONS, side);
+    LPO_FREED uint32_t *kernels = lpo_diff_rows_of(d, LPO_DIFF_KERNELS, side);
+    LPO_FREED uint32_t *regions = lpo_diff_rows_of(d, LPO_DIFF_REGIONS, side);
 
     for (size_t i = 0; i < g->cells.len; i++) {
         const struct lpo_diff_cell *c = &g->cells.at[i];
@@ -114,8 +114,6 @@ static void add_parts(struct lpo_diff *d, enum lpo_diff_side side, struct lpo_ma
         out->at[*row].busy[side] += (double)c->ns / d->units[side];
         out->at[*row].count[side] += (double)c->launches / d->units[side];
     }
-    free(kernels);
-    free(regions);
 }
 
 LPO_COMPARE(by_kernel, struct part, LPO_UP(kernel) ?: LPO_TEXT(copy));
@@ -231,7 +229,7 @@ static void add_groups(struct finder *f)
 static void add_kernels(struct finder *f)
 {
     LPO_AUTO(lpo_map) at = lpo_map_create();
-    part_vec parts = { 0 };
+    LPO_FREED part_vec parts = { 0 };
 
     add_parts(f->d, LPO_DIFF_A, at, &parts);
     add_parts(f->d, LPO_DIFF_B, at, &parts);
@@ -242,7 +240,6 @@ static void add_kernels(struct finder *f)
             end++;
         add_kernel(f, parts.at + i, end - i);
     }
-    lpo_vec_free(&parts);
 }
 
 /* --- idle time ------------------------------------------------------------------------------ */
@@ -261,7 +258,7 @@ static void add_paths(const struct lpo_diff *d, enum lpo_diff_side side, struct 
                       path_vec *out)
 {
     const struct lpo_diff_digest *g = d->shown[side];
-    uint32_t *row = lpo_xcalloc(g->idle.len + 1, sizeof *row);
+    LPO_FREED uint32_t *row = lpo_xcalloc(g->idle.len + 1, sizeof *row);
 
     for (size_t i = 0; i < g->idle.len; i++) {
         const struct lpo_diff_idle *x = &g->idle.at[i];
@@ -285,7 +282,6 @@ static void add_paths(const struct lpo_diff *d, enum lpo_diff_side side, struct 
         out->at[*to].ns[side] += (double)x->ns / d->units[side];
         out->at[*to].count[side] += (double)x->count / d->units[side];
     }
-    free(row);
 }
 
 static double grown(const struct path *p)
@@ -404,13 +400,12 @@ static void follow(struct finder *f, const path_vec *all, uint32_t row)
 static void add_idle(struct finder *f)
 {
     LPO_AUTO(lpo_map) at = lpo_map_create();
-    path_vec all = { 0 };
+    LPO_FREED path_vec all = { 0 };
 
     add_paths(f->d, LPO_DIFF_A, at, &all);
     add_paths(f->d, LPO_DIFF_B, at, &all);
     if (all.len)
         follow(f, &all, 0);
-    lpo_vec_free(&all);
 }
 
 /* --- one of N equal layers ------------------------------------------------------------------ */
@@ -469,7 +464,7 @@ static const char *lone_member(const member_vec *all, double change)
 
 static void name_members(struct lpo_diff *d)
 {
-    member_vec all = { 0 };
+    LPO_FREED member_vec all = { 0 };
 
     gather_members(d, &all);
     for (size_t i = 0; i < d->causes.len; i++) {
@@ -478,7 +473,6 @@ static void name_members(struct lpo_diff *d)
         if (c->kind <= LPO_DIFF_CAUSE_KERNEL)
             c->member = lone_member(&all, change_of(c));
     }
-    lpo_vec_free(&all);
 }
 
 /* --- memory --------------------------------------------------------------------------------- */
@@ -528,7 +522,7 @@ static bool is_alike(double by, double common)
 static double common_slowdown(const struct lpo_diff *d)
 {
     const lpo_diff_rows *rows = &d->rows[LPO_DIFF_KERNELS];
-    LPO_VEC(struct slowdown) all = { 0 };
+    LPO_FREED LPO_VEC(struct slowdown) all = { 0 };
     double weight = 0, half = 0, agree = 0, middle = 0;
 
     for (size_t i = 0; i < rows->len; i++) {
@@ -552,7 +546,6 @@ static double common_slowdown(const struct lpo_diff *d)
             agree += all.at[i].weight;
     if (all.len < FEWEST_KERNELS || agree < NEARLY_ALL * weight || fabs(middle) < LPO_DIFF_LEAST)
         middle = 0;
-    lpo_vec_free(&all);
     return expm1(middle);
 }
 

@@ -208,7 +208,7 @@ static bool other_shapes(const struct lpo_diff_digest *a, const struct lpo_diff_
 {
     LPO_AUTO(lpo_map) names = lpo_map_create();
     double all = 0, other = 0, most = 0;
-    struct sums *sums;
+    LPO_FREED struct sums *sums = NULL;
 
     if (a->items[LPO_DIFF_OPERATORS].len > MOST_ITEMS ||
         b->items[LPO_DIFF_OPERATORS].len > MOST_ITEMS)
@@ -234,7 +234,6 @@ static bool other_shapes(const struct lpo_diff_digest *a, const struct lpo_diff_
             *name = name_of_row(a, names, i);
         }
     }
-    free(sums);
     return all > 0 && other > OTHER_SHARE * all;
 }
 

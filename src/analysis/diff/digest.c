@@ -251,7 +251,7 @@ static void add_counters(struct lpo_diff_builder *b)
     uint32_t columns[MOST_METRICS];
     size_t n = pick_columns(t, columns);
     size_t lines = b->out->items[LPO_DIFF_REGIONS].len, nodes = b->a->tree->nodes.len;
-    struct lpo_metric_sum *sums = lpo_xcalloc(lines * n + 1, sizeof *sums);
+    LPO_FREED struct lpo_metric_sum *sums = lpo_xcalloc(lines * n + 1, sizeof *sums);
 
     for (size_t i = 0; i < all->rows.len && n; i++) {
         const struct lpo_region_row *r = &all->rows.at[i];
@@ -274,7 +274,6 @@ static void add_counters(struct lpo_diff_builder *b)
                 add(b, line, name, unit,
                     lpo_region_metric_value(metric->combine, &sums[line * n + m]));
     }
-    free(sums);
 }
 
 /* Each kernel is in one cell, and in the row of every region around it. */

@@ -70,8 +70,8 @@ static struct lpo_diff_stratum *stratum_of(struct lpo_diff_builder *b, struct lp
 static void add_launches(struct lpo_diff_builder *b)
 {
     const struct lpo_trace *t = b->a->trace;
-    struct lpo_map_pair map = { 0 };
-    uint32_t *at = NULL;
+    LPO_FREED struct lpo_map_pair map = { 0 };
+    LPO_FREED uint32_t *at = NULL;
 
     for (size_t i = 0; i < t->gpu_ops.len; i++) {
         const struct lpo_gpu_op *op = &t->gpu_ops.at[i];
@@ -85,8 +85,6 @@ static void add_launches(struct lpo_diff_builder *b)
         if (!(op->flags & (LPO_GPU_OP_NO_LENGTH | LPO_GPU_OP_SHARE)))
             lpo_diff_keep(b, &s->calls, lpo_trace_gpu_op_ns(op));
     }
-    free(at);
-    lpo_map_pair_free(&map);
 }
 
 static void digest_kernels(struct lpo_diff_builder *b)

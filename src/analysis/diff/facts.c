@@ -46,7 +46,7 @@ static void add_number(struct lpo_diff_builder *b, const char *key, uint64_t n)
 /* Devices with operations; `named` gets the name of the first that has one. */
 static size_t used_devices(const struct lpo_trace *t, const char **named)
 {
-    bool *used = lpo_xcalloc(t->devices.len + 1, sizeof *used);
+    LPO_FREED bool *used = lpo_xcalloc(t->devices.len + 1, sizeof *used);
     size_t n = 0;
 
     for (size_t i = 0; i < t->gpu_ops.len; i++)
@@ -57,7 +57,6 @@ static size_t used_devices(const struct lpo_trace *t, const char **named)
         if (used[i] && !**named && t->devices.at[i].name != LPO_NONE)
             *named = lpo_trace_text(t, t->devices.at[i].name);
     }
-    free(used);
     return n;
 }
 
@@ -431,7 +430,7 @@ static double digest_power(struct lpo_diff_builder *b)
 {
     LPO_AUTO(lpo_power) p = read_samples(b->dir);
     struct stretch w = { 0 };
-    picked samples = { 0 };
+    LPO_FREED picked samples = { 0 };
 
     if (!p)
         return NAN;
@@ -440,7 +439,6 @@ static double digest_power(struct lpo_diff_builder *b)
         (stage_stretch(b, &w) && pick(p, w, &samples) >= FEWEST_SAMPLES) ||
         pick(p, (struct stretch){ INT64_MIN, INT64_MAX }, &samples) >= FEWEST_SAMPLES)
         describe(&samples, &b->out->load);
-    lpo_vec_free(&samples);
     return energy_of(p);
 }
 

@@ -70,7 +70,7 @@ static uint32_t place_of(struct grouper *g, const struct lpo_diff_digest *d, uin
 static void add_regions(struct grouper *g, enum lpo_diff_side side)
 {
     const struct lpo_diff_digest *d = g->d->shown[side];
-    uint32_t *regions = lpo_diff_rows_of(g->d, LPO_DIFF_REGIONS, side);
+    LPO_FREED uint32_t *regions = lpo_diff_rows_of(g->d, LPO_DIFF_REGIONS, side);
 
     for (size_t i = 0; i < d->items[LPO_DIFF_REGIONS].len; i++) {
         const struct lpo_diff_item *item = &d->items[LPO_DIFF_REGIONS].at[i];
@@ -81,15 +81,14 @@ static void add_regions(struct grouper *g, enum lpo_diff_side side)
         if (item->parent != UINT32_MAX)
             g->places.at[regions[i]].parent = regions[item->parent];
     }
-    free(regions);
 }
 
 static void add_side(struct grouper *g, enum lpo_diff_side side)
 {
     const struct lpo_diff *d = g->d;
     const struct lpo_diff_digest *digest = d->shown[side];
-    uint32_t *kernels = lpo_diff_rows_of(d, LPO_DIFF_KERNELS, side);
-    uint32_t *regions = lpo_diff_rows_of(d, LPO_DIFF_REGIONS, side);
+    LPO_FREED uint32_t *kernels = lpo_diff_rows_of(d, LPO_DIFF_KERNELS, side);
+    LPO_FREED uint32_t *regions = lpo_diff_rows_of(d, LPO_DIFF_REGIONS, side);
 
     for (size_t i = 0; i < digest->cells.len; i++) {
         const struct lpo_diff_cell *c = &digest->cells.at[i];
@@ -108,8 +107,6 @@ static void add_side(struct grouper *g, enum lpo_diff_side side)
         g->cells.at[row].ns[side] += (double)c->ns / d->length[side];
         g->cells.at[row].wall_ns[side] += (double)c->wall_ns / d->units[side];
     }
-    free(kernels);
-    free(regions);
 }
 
 /* More often in B, less often, or as often: 1, -1, 0. */
@@ -158,7 +155,7 @@ LPO_COMPARE(by_time, struct sized, LPO_DOWN(ns) ?: LPO_UP(kernel));
 static void largest_first(const struct lpo_diff *d, uint32_t *kernels, size_t n,
                           enum lpo_diff_side side)
 {
-    struct sized *sized = lpo_xcalloc(n + 1, sizeof *sized);
+    LPO_FREED struct sized *sized = lpo_xcalloc(n + 1, sizeof *sized);
 
     for (size_t i = 0; i < n; i++)
         sized[i] = (struct sized){ kernels[i],
@@ -166,7 +163,6 @@ static void largest_first(const struct lpo_diff *d, uint32_t *kernels, size_t n,
     qsort(sized, n, sizeof *sized, by_time);
     for (size_t i = 0; i < n; i++)
         kernels[i] = sized[i].kernel;
-    free(sized);
 }
 
 /* All cells that are at this place now: one group where some came and some went. */
@@ -249,8 +245,8 @@ static int64_t size_of(const struct lpo_diff_group *g)
 static void sort_groups(struct lpo_diff *d)
 {
     size_t n = d->groups.len;
-    uint32_t *place = lpo_xcalloc(n + 1, sizeof *place);
-    struct lpo_diff_group *sorted = lpo_xcalloc(n + 1, sizeof *sorted);
+    LPO_FREED uint32_t *place = lpo_xcalloc(n + 1, sizeof *place);
+    LPO_FREED struct lpo_diff_group *sorted = lpo_xcalloc(n + 1, sizeof *sorted);
 
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++)
@@ -266,8 +262,6 @@ static void sort_groups(struct lpo_diff *d)
         if (*group != UINT32_MAX)
             *group = place[*group];
     }
-    free(place);
-    free(sorted);
 }
 
 /* Places times changed cells: in two programs with nothing in common only the outermost regions

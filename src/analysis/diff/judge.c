@@ -51,7 +51,7 @@ static void add_runs(struct lpo_diff_evidence *e, const struct lpo_diff *d,
                      const struct lpo_diff_row *r)
 {
     size_t runs = d->side[LPO_DIFF_A].len + d->side[LPO_DIFF_B].len, n[LPO_DIFF_SIDES] = { 0 };
-    double *values = lpo_xcalloc(runs * 2, sizeof *values);
+    LPO_FREED double *values = lpo_xcalloc(runs * 2, sizeof *values);
 
     for (size_t i = 0; i < runs; i++) {
         const struct lpo_diff_item *x = r->in[i];
@@ -63,7 +63,6 @@ static void add_runs(struct lpo_diff_evidence *e, const struct lpo_diff *d,
     }
     if (n[LPO_DIFF_A] + n[LPO_DIFF_B] > 3)
         lpo_diff_evidence_add_values(e, values, n[LPO_DIFF_A], values + runs, n[LPO_DIFF_B]);
-    free(values);
 }
 
 /* Does the program do this more or less often than before, in every run? */
@@ -147,7 +146,7 @@ struct priors {
  * The wall time is the sum of all rows and varies no more than the calm ones. */
 static struct priors priors_of(const struct lpo_diff *d, const judged_rows *rows)
 {
-    double *variances = lpo_xcalloc(rows->len + 1, sizeof *variances);
+    LPO_FREED double *variances = lpo_xcalloc(rows->len + 1, sizeof *variances);
     struct priors out;
     size_t n = 0;
 
@@ -162,7 +161,6 @@ static struct priors priors_of(const struct lpo_diff *d, const judged_rows *rows
     out.wall = d->side[LPO_DIFF_A].len + d->side[LPO_DIFF_B].len >= MANY_REPEATS
                    ? lpo_diff_prior_of(variances, n, 0.1)
                    : out.rows;
-    free(variances);
     return out;
 }
 
@@ -186,10 +184,10 @@ static void fill_verdict(const struct lpo_diff *d, struct judged *j,
 
 static struct lpo_diff_prior judge_rows(struct lpo_diff *d)
 {
-    judged_rows rows = { 0 };
+    LPO_FREED judged_rows rows = { 0 };
     struct priors priors;
-    double *p;
-    bool *refused;
+    LPO_FREED double *p = NULL;
+    LPO_FREED bool *refused = NULL;
 
     gather(d, &rows);
     priors = priors_of(d, &rows);
@@ -207,9 +205,6 @@ static struct lpo_diff_prior judge_rows(struct lpo_diff *d)
                                   share_changed(r) > lpo_diff_least(d) / 2 &&
                                   (r->verdict.change > 0) == (r->delta_step_ns > 0);
     }
-    free(p);
-    free(refused);
-    lpo_vec_free(&rows);
     return priors.wall;
 }
 
@@ -218,7 +213,7 @@ static struct lpo_diff_prior judge_rows(struct lpo_diff *d)
 static void wall_by_runs(struct lpo_diff *d, struct lpo_diff_evidence *e)
 {
     size_t first = d->side[LPO_DIFF_A].len, runs = first + d->side[LPO_DIFF_B].len;
-    double *values = lpo_xcalloc(runs + 1, sizeof *values);
+    LPO_FREED double *values = lpo_xcalloc(runs + 1, sizeof *values);
     bool known = true;
 
     for (size_t i = 0; i < runs; i++) {
@@ -227,7 +222,6 @@ static void wall_by_runs(struct lpo_diff *d, struct lpo_diff_evidence *e)
     }
     if (known)
         lpo_diff_evidence_add_values(e, values, first, values + first, runs - first);
-    free(values);
 }
 
 /* How far the sum of all kernels of a run would move if its calls were drawn again, ns². Few calls

@@ -205,8 +205,8 @@ static void amount_of(struct lpo_diff *d, struct lpo_diff_row *r, enum lpo_diff_
 {
     size_t first = side == LPO_DIFF_A ? 0 : d->side[LPO_DIFF_A].len, n = d->side[side].len;
     struct lpo_diff_amount *out = &r->amount[side];
-    int64_t *values = lpo_xcalloc(n * 5, sizeof *values);
-    double *steps = lpo_xcalloc(n * 2, sizeof *steps);
+    LPO_FREED int64_t *values = lpo_xcalloc(n * 5, sizeof *values);
+    LPO_FREED double *steps = lpo_xcalloc(n * 2, sizeof *steps);
     size_t there = 0;
 
     out->known = true;
@@ -235,8 +235,6 @@ static void amount_of(struct lpo_diff *d, struct lpo_diff_row *r, enum lpo_diff_
     out->step_ns = middle_real(steps, n);
     out->step_count = middle_real(steps + n, n);
     out->median_ns = r->item[side] ? median_call(r->item[side]) : NAN;
-    free(values);
-    free(steps);
 }
 
 void lpo_diff_compare_rows(struct lpo_diff *d)

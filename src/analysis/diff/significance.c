@@ -351,7 +351,7 @@ LPO_COMPARE(by_p, struct ranked, LPO_UP(p));
 
 void lpo_diff_holm(const double *p, size_t count, double level, bool *refused)
 {
-    struct ranked *order = lpo_xcalloc(count + 1, sizeof *order);
+    LPO_FREED struct ranked *order = lpo_xcalloc(count + 1, sizeof *order);
     size_t i;
 
     for (i = 0; i < count; i++) {
@@ -362,5 +362,4 @@ void lpo_diff_holm(const double *p, size_t count, double level, bool *refused)
         qsort(order, count, sizeof *order, by_p);
     for (i = 0; i < count && order[i].p <= level / (double)(count - i); i++)
         refused[order[i].at] = true;
-    free(order);
 }

@@ -103,7 +103,8 @@ static struct lpo_diff_noise noise_of(const double *x, size_t n)
 /* A single value far from all around it is an outlier and not a level: it takes their median. */
 static void cut_spikes(double *x, size_t n, double deviation)
 {
-    double *before = lpo_xcalloc(n + 1, sizeof *before), window[NEIGHBOURS];
+    LPO_FREED double *before = lpo_xcalloc(n + 1, sizeof *before);
+    double window[NEIGHBOURS];
 
     memcpy(before, x, n * sizeof *x);
     for (size_t i = 0; i < n && n >= NEIGHBOURS; i++) {
@@ -116,7 +117,6 @@ static void cut_spikes(double *x, size_t n, double deviation)
         if (fabs(before[i] - middle) > SPIKE * deviation)
             x[i] = middle;
     }
-    free(before);
 }
 
 /* --- where it changed ----------------------------------------------------------------------- */
@@ -217,7 +217,7 @@ static bool find_plateau(const struct search *s, struct stretch part, struct str
 
 static void cut_parts(const struct search *s, size_t count, bool *starts)
 {
-    LPO_VEC(struct stretch) parts = { 0 };
+    LPO_FREED LPO_VEC(struct stretch) parts = { 0 };
 
     lpo_vec_push(&parts, (struct stretch){ 0, count });
     while (parts.len) {
@@ -233,7 +233,6 @@ static void cut_parts(const struct search *s, size_t count, bool *starts)
             lpo_vec_push(&parts, (struct stretch){ x.to, part.to });
         }
     }
-    lpo_vec_free(&parts);
 }
 
 /* A cut that was found in a longer part moves to where it is best between its neighbours. */
@@ -290,9 +289,9 @@ static void drop_weak_cuts(const struct search *s, size_t count, bool *starts)
 
 struct lpo_diff_noise lpo_diff_change_points(const double *values, size_t count, bool *starts)
 {
-    double *logs = lpo_xcalloc(count + 1, sizeof *logs);
-    double *sums = lpo_xcalloc(count + 1, sizeof *sums);
-    double *variance = lpo_xcalloc(count + 1, sizeof *variance);
+    LPO_FREED double *logs = lpo_xcalloc(count + 1, sizeof *logs);
+    LPO_FREED double *sums = lpo_xcalloc(count + 1, sizeof *sums);
+    LPO_FREED double *variance = lpo_xcalloc(count + 1, sizeof *variance);
     struct search s = { .sums = sums, .variance = variance, .count = count };
 
     memset(starts, 0, count * sizeof *starts);
@@ -310,9 +309,6 @@ struct lpo_diff_noise lpo_diff_change_points(const double *values, size_t count,
         move_cuts(&s, count, starts);
         drop_weak_cuts(&s, count, starts);
     }
-    free(logs);
-    free(sums);
-    free(variance);
     return s.noise;
 }
 
@@ -376,13 +372,12 @@ static void each_figure(const struct lpo_diff_digest *d, figure_fn *fn, void *ct
         fn(ctx, "gpu", (double)d->gpu_ns / length);
     for (size_t i = 0; i < d->figures.len; i++) {
         const struct lpo_diff_figure *f = &d->figures.at[i];
-        double *values = lpo_xcalloc(f->values.len + 1, sizeof *values);
+        LPO_FREED double *values = lpo_xcalloc(f->values.len + 1, sizeof *values);
 
         if (f->values.len)
             memcpy(values, f->values.at, f->values.len * sizeof *values);
         if (f->values.len)
             fn(ctx, f->key, lpo_diff_median(values, f->values.len));
-        free(values);
     }
     for (size_t i = 0; d->devices.len && i < LPO_DIFF_PARTS; i++)
         if (d->devices.at[0].parts[i]) {

@@ -74,7 +74,7 @@ static int64_t first_start(const struct lpo_program_step *first)
 static bool window_of_steps(struct window *w, const struct lpo_phases_window *p)
 {
     const struct lpo_program_steps *steps = lpo_analysis_steps(w->b->a);
-    LPO_VEC(int64_t) ends = { 0 };
+    LPO_FREED LPO_VEC(int64_t) ends = { 0 };
 
     if (!steps || p->steps < 2)
         return false;
@@ -87,7 +87,6 @@ static bool window_of_steps(struct window *w, const struct lpo_phases_window *p)
     w->start_ns = ends.at[0];
     w->end_ns = ends.at[ends.len - 1];
     lpo_diff_add_series(w->b->out, LPO_DIFF_STEP, UINT32_MAX, ends.at, p->steps);
-    lpo_vec_free(&ends);
     return true;
 }
 
@@ -95,7 +94,7 @@ static bool window_of_steps(struct window *w, const struct lpo_phases_window *p)
 static bool window_of_operators(struct window *w)
 {
     const struct lpo_trace *t = w->t;
-    LPO_VEC(int64_t) starts = { 0 };
+    LPO_FREED LPO_VEC(int64_t) starts = { 0 };
     int64_t end = 0;
     bool found;
 
@@ -124,7 +123,6 @@ static bool window_of_operators(struct window *w)
         w->end_ns = end;
         lpo_diff_add_series(w->b->out, LPO_DIFF_STEP, UINT32_MAX, starts.at, starts.len - 1);
     }
-    lpo_vec_free(&starts);
     return found;
 }
 
@@ -133,7 +131,7 @@ static void add_kernel_series(struct window *w)
 {
     struct lpo_diff_digest *d = w->b->out;
     size_t most = d->items[LPO_DIFF_KERNELS].len;
-    LPO_VEC(int64_t) moments = { 0 };
+    LPO_FREED LPO_VEC(int64_t) moments = { 0 };
 
     for (uint32_t k = 0; k < most && k < MOST_KERNELS; k++) {
         moments.len = 0;
@@ -146,7 +144,6 @@ static void add_kernel_series(struct window *w)
         if (moments.len >= 2)
             lpo_diff_add_series(d, LPO_DIFF_LAUNCH, k, moments.at, moments.len - 1);
     }
-    lpo_vec_free(&moments);
 }
 
 /* Without a clock: how long each launch took, one after another. */
@@ -154,7 +151,7 @@ static void add_untimed_series(struct lpo_diff_builder *b)
 {
     const struct lpo_trace *t = b->a->trace;
     struct lpo_diff_digest *d = b->out;
-    LPO_VEC(int64_t) sums = { 0 };
+    LPO_FREED LPO_VEC(int64_t) sums = { 0 };
 
     for (uint32_t k = 0; k < d->items[LPO_DIFF_KERNELS].len && k < MOST_KERNELS; k++) {
         int64_t sum = 0;
@@ -168,7 +165,6 @@ static void add_untimed_series(struct lpo_diff_builder *b)
         if (sums.len > 1)
             lpo_diff_add_series(d, LPO_DIFF_LAUNCH, k, sums.at, sums.len - 1);
     }
-    lpo_vec_free(&sums);
 }
 
 /* --- who owns each nanosecond --------------------------------------------------------------- */
@@ -263,7 +259,7 @@ static struct lpo_diff_cell *cell_of(struct window *w, const struct lpo_gpu_op *
 static void claim(struct window *w, int level, stretches *claimed)
 {
     int64_t *sums = sum_up(claimed), reached = INT64_MIN;
-    stretches mine = { 0 };
+    LPO_FREED stretches mine = { 0 };
 
     for (size_t i = 0; i < w->count; i++) {
         const struct lpo_gpu_op *op = &w->t->gpu_ops.at[w->rows[i]];
@@ -286,7 +282,6 @@ static void claim(struct window *w, int level, stretches *claimed)
     }
     free(sums);
     merge_stretches(claimed, &mine);
-    lpo_vec_free(&mine);
 }
 
 /* --- idle time ------------------------------------------------------------------------------ */
@@ -461,7 +456,7 @@ static void take_idle_apart(struct window *w)
 
 static uint32_t find_main_thread(const struct window *w)
 {
-    uint64_t *count = lpo_xcalloc(w->t->threads.len + 1, sizeof *count);
+    LPO_FREED uint64_t *count = lpo_xcalloc(w->t->threads.len + 1, sizeof *count);
     uint32_t best = LPO_NONE;
 
     for (size_t i = 0; i < w->count; i++) {
@@ -471,7 +466,6 @@ static uint32_t find_main_thread(const struct window *w)
         if (thread != LPO_NONE && ++count[thread] > (best == LPO_NONE ? 0 : count[best]))
             best = thread;
     }
-    free(count);
     return best;
 }
 
@@ -493,7 +487,7 @@ static void find_window(struct window *w)
 
 static void take_apart(struct window *w)
 {
-    stretches claimed = { 0 };
+    LPO_FREED stretches claimed = { 0 };
 
     w->main = find_main_thread(w);
     find_window(w);
@@ -502,7 +496,6 @@ static void take_apart(struct window *w)
         claim(w, level, &claimed);
     find_gaps(w, &claimed);
     take_idle_apart(w);
-    lpo_vec_free(&claimed);
     lpo_vec_free(&w->gaps);
     lpo_map_pair_free(&w->cells);
     lpo_map_pair_free(&w->copies);

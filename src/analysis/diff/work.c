@@ -437,7 +437,7 @@ static double quantile(double p)
 static double normal_scores(const struct side_units *a, const struct side_units *b)
 {
     size_t n = a->n + b->n;
-    struct score *all = lpo_xcalloc(n, sizeof *all);
+    LPO_FREED struct score *all = lpo_xcalloc(n, sizeof *all);
     double sum = 0, squares = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -454,7 +454,6 @@ static double normal_scores(const struct side_units *a, const struct side_units 
             squares += score * score;
         }
     }
-    free(all);
     return squares > 0
                ? sum / sqrt((double)a->n * (double)b->n * squares / ((double)n * (double)(n - 1)))
                : 0;

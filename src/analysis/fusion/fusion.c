@@ -88,10 +88,10 @@ static void add_stream(struct work *w, const uint32_t *rows, size_t count)
 static void find_runs(struct work *w)
 {
     struct lpo_wall_order order = lpo_wall_order_find(w->t);
-    struct lpo_map_pair streams = { 0 };
-    LPO_VEC(size_t) ends = { 0 };
-    uint32_t *rows = lpo_xrealloc(NULL, order.count + 1, sizeof *rows);
-    uint32_t *stream_of = lpo_xrealloc(NULL, order.count + 1, sizeof *stream_of);
+    LPO_FREED struct lpo_map_pair streams = { 0 };
+    LPO_FREED LPO_VEC(size_t) ends = { 0 };
+    LPO_FREED uint32_t *rows = lpo_xrealloc(NULL, order.count + 1, sizeof *rows);
+    LPO_FREED uint32_t *stream_of = lpo_xrealloc(NULL, order.count + 1, sizeof *stream_of);
 
     for (size_t i = 0; i < order.count; i++) {
         const struct lpo_gpu_op *op = &w->t->gpu_ops.at[order.rows[i]];
@@ -113,10 +113,6 @@ static void find_runs(struct work *w)
     for (size_t i = 0; i < ends.len; i++)
         add_stream(w, rows + (i ? ends.at[i - 1] : 0), ends.at[i] - (i ? ends.at[i - 1] : 0));
     lpo_wall_order_free(&order);
-    lpo_map_pair_free(&streams);
-    lpo_vec_free(&ends);
-    free(rows);
-    free(stream_of);
 }
 
 /* Kernels with a neighbour in their run. */
@@ -132,7 +128,7 @@ static void count_kernels(struct work *w)
 
 static void find_pairs(struct work *w)
 {
-    struct lpo_map_pair rows = { 0 };
+    LPO_FREED struct lpo_map_pair rows = { 0 };
 
     for (uint32_t i = 0; i + 1 < w->places.len; i++) {
         struct pair *p;
@@ -150,7 +146,6 @@ static void find_pairs(struct work *w)
         p->last = i;
         p->count++;
     }
-    lpo_map_pair_free(&rows);
 }
 
 LPO_COMPARE(by_count, struct pair, LPO_DOWN(count) ?: LPO_UP(first));

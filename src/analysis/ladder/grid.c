@@ -49,7 +49,7 @@ static bool has_company(const struct ladder_work *w, uint32_t op)
 void lpo_ladder_grids(struct ladder_work *w)
 {
     int64_t *less = lpo_ladder_wants(w), most = 0;
-    bool *in = lpo_xcalloc(w->g.ops.len + 1, sizeof *in);
+    LPO_FREED bool *in = lpo_xcalloc(w->g.ops.len + 1, sizeof *in);
     double most_blocks = 0;
     uint32_t most_sms = 0, name = LPO_NONE;
     struct lpo_rung *r;
@@ -77,5 +77,4 @@ void lpo_ladder_grids(struct ladder_work *w)
         lpo_ladder_describe(w, r, in);
         lpo_ladder_fact(r, LPO_FACT_GRID, LPO_NONE, most_blocks, most_sms, 0);
     }
-    free(in);
 }

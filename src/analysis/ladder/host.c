@@ -450,8 +450,7 @@ static void sweep_all(struct host *h)
  * done than writing that one's text: a quarter of them take less than this. */
 static int64_t range_cost(const struct lpo_trace *t)
 {
-    LPO_VEC(int64_t) ns = { 0 };
-    int64_t out;
+    LPO_FREED LPO_VEC(int64_t) ns = { 0 };
 
     for (uint32_t thread = 0; thread < t->threads.len; thread++) {
         struct lpo_host_rows rows = lpo_host_rows(t, thread, LPO_HOST_RANGE);
@@ -468,9 +467,7 @@ static int64_t range_cost(const struct lpo_trace *t)
     }
     if (ns.len)
         lpo_order_sort_ns(ns.at, ns.len);
-    out = ns.len ? ns.at[ns.len / 4] : 0;
-    lpo_vec_free(&ns);
-    return out;
+    return ns.len ? ns.at[ns.len / 4] : 0;
 }
 
 /* --- which contexts are worth an experiment --- */
@@ -478,7 +475,7 @@ static int64_t range_cost(const struct lpo_trace *t)
 /* From how long on a stretch without a launch is more than the price of a launch. */
 static int64_t find_long(const struct critical_graph *g)
 {
-    LPO_VEC(int64_t) all = { 0 };
+    LPO_FREED LPO_VEC(int64_t) all = { 0 };
     size_t every = g->calls.len / SAMPLES + 1;
     int64_t out = LEAST_LONG_NS;
 
@@ -491,7 +488,6 @@ static int64_t find_long(const struct critical_graph *g)
         if (LONG_TIMES * all.at[all.len / 2] > out)
             out = LONG_TIMES * all.at[all.len / 2];
     }
-    lpo_vec_free(&all);
     return out;
 }
 
@@ -672,8 +668,8 @@ static void find_launches(const struct host *h, struct lpo_rung *r)
 {
     const struct ladder_work *w = h->w;
     int64_t *host_ns = lpo_ladder_wants(w), most = 0;
-    struct lpo_map_pair rows = { 0 };
-    LPO_VEC(int64_t) sums = { 0 };
+    LPO_FREED struct lpo_map_pair rows = { 0 };
+    LPO_FREED LPO_VEC(int64_t) sums = { 0 };
     struct lpo_slice s, outer;
     uint32_t best = LPO_NONE;
     bool fresh;
@@ -703,8 +699,6 @@ static void find_launches(const struct host *h, struct lpo_rung *r)
     r->node = lpo_ladder_main_region(w, host_ns);
     if (best != LPO_NONE)
         lpo_ladder_fact(r, LPO_FACT_MOST_LAUNCHES, best, (double)most, 0, 0);
-    lpo_map_pair_free(&rows);
-    lpo_vec_free(&sums);
     free(host_ns);
 }
 

@@ -65,8 +65,8 @@ static bool same_stream(const struct ladder_work *w, uint32_t a, uint32_t b)
 
 void lpo_ladder_describe(const struct ladder_work *w, struct lpo_rung *r, const bool *in)
 {
-    struct lpo_map_pair rows = { 0 };
-    named_vec names = { 0 };
+    LPO_FREED struct lpo_map_pair rows = { 0 };
+    LPO_FREED named_vec names = { 0 };
     const struct named *best;
     int64_t ns = 0;
     uint64_t n = 0;
@@ -83,8 +83,6 @@ void lpo_ladder_describe(const struct ladder_work *w, struct lpo_rung *r, const 
                     (double)ns / (double)w->out->window.wall_ns);
     if (best)
         lpo_ladder_fact(r, LPO_FACT_KERNEL, best->name, (double)best->ns, 0, 0);
-    lpo_vec_free(&names);
-    lpo_map_pair_free(&rows);
 }
 
 /* --- attention: product, something with a softmax in it, product --- */
@@ -162,7 +160,7 @@ void lpo_ladder_attention(struct ladder_work *w)
     struct scores s = { .product = LPO_NONE };
     size_t distinct = 0;
     int64_t *less = lpo_ladder_wants(w);
-    bool *in = lpo_xcalloc(w->g.ops.len + 1, sizeof *in);
+    LPO_FREED bool *in = lpo_xcalloc(w->g.ops.len + 1, sizeof *in);
     struct lpo_rung *r;
 
     for (size_t i = 0; i < w->g.ops.len; i++) {
@@ -197,7 +195,6 @@ void lpo_ladder_attention(struct ladder_work *w)
         lpo_ladder_describe(w, r, in);
     }
     lpo_vec_free(&s.between);
-    free(in);
 }
 
 /* --- runs of kernels that a compiler would fuse --- */
@@ -259,7 +256,7 @@ static int64_t fuse(const struct ladder_work *w, const uint32_t *ops, size_t n, 
 void lpo_ladder_fusion(struct ladder_work *w)
 {
     int64_t *less = lpo_ladder_wants(w), ns = 0;
-    bool *in = lpo_xcalloc(w->g.ops.len + 1, sizeof *in);
+    LPO_FREED bool *in = lpo_xcalloc(w->g.ops.len + 1, sizeof *in);
     uint64_t runs = 0, kernels = 0;
     struct lpo_rung *r;
     size_t first = 0;
@@ -283,7 +280,6 @@ void lpo_ladder_fusion(struct ladder_work *w)
         if (lpo_ladder_is_compiled(w))
             lpo_ladder_fact(r, LPO_FACT_COMPILED, LPO_NONE, 0, 0, 0);
     }
-    free(in);
 }
 
 /* --- products without tensor cores --- */
@@ -409,7 +405,7 @@ static double tensor_rate(const struct products *all, const struct product *p)
 void lpo_ladder_products(struct ladder_work *w)
 {
     int64_t *less = lpo_ladder_wants(w);
-    bool *in = lpo_xcalloc(w->g.ops.len + 1, sizeof *in);
+    LPO_FREED bool *in = lpo_xcalloc(w->g.ops.len + 1, sizeof *in);
     double flops = 0, known_ns = 0, ns = 0, fast_ns = 0;
     struct products fast = { 0 };
     bool seen = false;
@@ -449,7 +445,6 @@ void lpo_ladder_products(struct ladder_work *w)
     lpo_vec_free(&fast.rows);
     lpo_vec_free(&fast.size);
     lpo_map_pair_free(&fast.by_args);
-    free(in);
 }
 
 /* --- one of N equal ones --- */
@@ -489,7 +484,7 @@ static void group_equal(struct equal *e)
 static int64_t *medians(const struct equal *e)
 {
     size_t groups = e->count.len, sum = 0, n = e->w->g.ops.len;
-    size_t *at = lpo_xcalloc(groups + 1, sizeof *at);
+    LPO_FREED size_t *at = lpo_xcalloc(groups + 1, sizeof *at);
     int64_t *ns = lpo_xrealloc(NULL, n + 1, sizeof *ns),
             *out = lpo_xcalloc(groups + 1, sizeof *out);
 
@@ -510,7 +505,6 @@ static int64_t *medians(const struct equal *e)
         if ((double)first[count - 1 - count / 4] <= spread * (double)first[count / 8])
             out[i] = first[count / 2];
     }
-    free(at);
     free(ns);
     return out;
 }
@@ -530,8 +524,8 @@ static bool *groups_with_slow(const struct equal *e, const bool *slow)
 static uint32_t find_member(const struct ladder_work *w, const bool *slow, const struct equal *e,
                             const bool *has_slow, double *share)
 {
-    struct lpo_map_pair rows = { 0 };
-    named_vec names = { 0 };
+    LPO_FREED struct lpo_map_pair rows = { 0 };
+    LPO_FREED named_vec names = { 0 };
     uint64_t all = 0;
     uint32_t best = LPO_NONE;
 
@@ -558,10 +552,7 @@ static uint32_t find_member(const struct ladder_work *w, const bool *slow, const
             (best == LPO_NONE || names.at[i].slow > names.at[best].slow))
             best = (uint32_t)i;
     *share = best == LPO_NONE || !all ? 0 : (double)names.at[best].slow / (double)all;
-    best = best == LPO_NONE ? LPO_NONE : names.at[best].name;
-    lpo_vec_free(&names);
-    lpo_map_pair_free(&rows);
-    return best;
+    return best == LPO_NONE ? LPO_NONE : names.at[best].name;
 }
 
 /* Without names: do they stand in one row of their equals, in each step anew? */
@@ -662,9 +653,9 @@ void lpo_ladder_layout(struct ladder_work *w)
 {
     static const char *const transposes[] = { "nchwToNhwc", "nhwcToNchw", "transpose_readWrite" };
     int64_t *less = lpo_ladder_wants(w);
-    bool *in = lpo_xcalloc(w->g.ops.len + 1, sizeof *in);
-    struct lpo_map_pair rows = { 0 };
-    named_vec names = { 0 };
+    LPO_FREED bool *in = lpo_xcalloc(w->g.ops.len + 1, sizeof *in);
+    LPO_FREED struct lpo_map_pair rows = { 0 };
+    LPO_FREED named_vec names = { 0 };
     const struct named *best;
     struct lpo_rung *r;
 
@@ -694,9 +685,6 @@ void lpo_ladder_layout(struct ladder_work *w)
         lpo_ladder_describe(w, r, in);
         lpo_ladder_fact(r, LPO_FACT_INSIDE, best->name, (double)best->ns, 0, 0);
     }
-    lpo_vec_free(&names);
-    lpo_map_pair_free(&rows);
-    free(in);
 }
 
 /* --- forward work that the backward pass does again --- */

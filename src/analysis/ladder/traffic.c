@@ -37,7 +37,7 @@ static enum lpo_critical_part part_of(const struct ladder_work *w, uint32_t op)
 static int64_t *find_exposed(const struct ladder_work *w, enum lpo_critical_part part)
 {
     int64_t *out = lpo_ladder_wants(w), until = INT64_MIN;
-    LPO_VEC(struct critical_span) busy = { 0 };
+    LPO_FREED LPO_VEC(struct critical_span) busy = { 0 };
     size_t first = 0;
 
     for (uint32_t i = 0; i < w->g.ops.len; i++) {
@@ -65,7 +65,6 @@ static int64_t *find_exposed(const struct ladder_work *w, enum lpo_critical_part
             out[i] -= to > from ? to - from : 0;
         }
     }
-    lpo_vec_free(&busy);
     return out;
 }
 
@@ -329,7 +328,7 @@ static void list_sent(const struct ladder_work *w, sent_vec *all)
 static void add_slowest(struct ladder_work *w, struct lpo_rung *r)
 {
     const struct sent *worst = NULL;
-    sent_vec all = { 0 };
+    LPO_FREED sent_vec all = { 0 };
 
     list_sent(w, &all);
     for (size_t i = 0; i < all.len; i++)
@@ -337,17 +336,15 @@ static void add_slowest(struct ladder_work *w, struct lpo_rung *r)
             worst = &all.at[i];
     if (worst)
         add_best_rate(r, w->links, worst);
-    lpo_vec_free(&all);
 }
 
 void lpo_ladder_slow_collectives(struct ladder_work *w)
 {
-    sent_vec all = { 0 };
+    LPO_FREED sent_vec all = { 0 };
 
     list_sent(w, &all);
     for (size_t i = 0; i < all.len; i++)
         add_slow_collective(w, w->links, &all, i);
-    lpo_vec_free(&all);
 }
 
 void lpo_ladder_communication(struct ladder_work *w)
@@ -356,7 +353,7 @@ void lpo_ladder_communication(struct ladder_work *w)
     int64_t *less = find_exposed(w, LPO_PATH_COMMUNICATION), exposed = 0, all = 0, compute = 0;
     struct streams s = { 0 };
     const struct stream_use *shared = shared_stream(w, &s);
-    struct lpo_map_pair names = { 0 };
+    LPO_FREED struct lpo_map_pair names = { 0 };
     uint32_t name = LPO_NONE;
     int64_t most = 0;
     struct lpo_rung *r;
@@ -396,7 +393,6 @@ void lpo_ladder_communication(struct ladder_work *w)
             lpo_ladder_fact(r, LPO_FACT_FEW_RANKS, LPO_NONE, 1, w->t->ranks, 0);
         add_slowest(w, r);
     }
-    lpo_map_pair_free(&names);
     lpo_map_pair_free(&s.rows);
     lpo_vec_free(&s.all);
 }

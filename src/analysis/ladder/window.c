@@ -150,8 +150,8 @@ static bool is_quiet(const struct ladder_work *w, uint16_t process, int64_t from
 static void skip_earlier(const struct ladder_work *w, uint16_t process, struct lpo_time_window *out)
 {
     int64_t end_ns = out->start_ns + out->wall_ns, all = 0;
-    struct lpo_map_pair rows = { 0 };
-    LPO_VEC(struct stream) streams = { 0 };
+    LPO_FREED struct lpo_map_pair rows = { 0 };
+    LPO_FREED LPO_VEC(struct stream) streams = { 0 };
 
     for (size_t i = first_op(w, process); i < first_op(w, process + 1u); i++) {
         const struct lpo_gpu_op *op = op_at(w, i);
@@ -176,8 +176,6 @@ static void skip_earlier(const struct ladder_work *w, uint16_t process, struct l
         out->start_ns = op->start_ns;
         out->wall_ns -= out->earlier_ns;
     }
-    lpo_vec_free(&streams);
-    lpo_map_pair_free(&rows);
 }
 
 static void find_gpu(const struct ladder_work *w, uint16_t process, struct lpo_time_window *out)

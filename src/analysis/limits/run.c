@@ -93,7 +93,7 @@ struct lpo_limits *lpo_limits_of_run(const struct lpo_rundir *d, const struct lp
         .stated = d->stated, .dtype = d->dtype, .mappings = d->mappings, .steps = d->decode_steps
     };
     struct lpo_limits *limits = NULL;
-    lpo_limits_regions regions = { 0 };
+    LPO_FREED lpo_limits_regions regions = { 0 };
 
     if (!s || !s->analysis || lpo_rundir_static_analysis(d, &in.needed, err) < 0)
         return NULL;
@@ -110,6 +110,5 @@ struct lpo_limits *lpo_limits_of_run(const struct lpo_rundir *d, const struct lp
     in.regions = regions.at;
     in.nregions = regions.len;
     lpo_limits_create(&in, &limits, err);
-    lpo_vec_free(&regions);
     return limits;
 }

@@ -137,7 +137,7 @@ static struct lpo_map_u64 *find_forward(const struct lpo_trace *t, const uint32_
                                         size_t count)
 {
     struct lpo_map_u64 *ops = lpo_map_u64_create(0);
-    bool *backward = backward_threads(t);
+    LPO_FREED bool *backward = backward_threads(t);
 
     for (size_t i = 0; i < count; i++)
         if (sequences[i] != LPO_NONE)
@@ -153,7 +153,6 @@ static struct lpo_map_u64 *find_forward(const struct lpo_trace *t, const uint32_
             (backward[was->thread] == backward[o->thread] && o->start_ns > was->start_ns))
             *known = (uint32_t)i;
     }
-    free(backward);
     return ops;
 }
 
@@ -179,7 +178,7 @@ void lpo_memory_asked(const struct lpo_trace *t, struct lpo_arena *a,
                       struct lpo_memory_moment *moments, size_t count)
 {
     struct asked r = { .t = t, .a = a };
-    uint32_t *sequences;
+    LPO_FREED uint32_t *sequences = NULL;
 
     if (!count)
         return;
@@ -191,5 +190,4 @@ void lpo_memory_asked(const struct lpo_trace *t, struct lpo_arena *a,
     look_forward(&r, moments, sequences, count);
     lpo_map_destroy(r.places);
     free(r.open);
-    free(sequences);
 }

@@ -157,7 +157,7 @@ static void add_looked_up(struct owners *o, const struct lpo_trace *t, struct lp
                           const struct lpo_memory_events *e, const struct lpo_memory_block *live,
                           size_t count)
 {
-    struct lpo_memory_moment *m = lpo_xcalloc(count + 1, sizeof *m);
+    LPO_FREED struct lpo_memory_moment *m = lpo_xcalloc(count + 1, sizeof *m);
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -173,7 +173,6 @@ static void add_looked_up(struct owners *o, const struct lpo_trace *t, struct lp
     lpo_memory_asked(t, a, m, n);
     for (size_t i = 0; i < n; i++)
         add_share(o, place_of(o, a, &m[i]), m[i].op, m[i].shapes, LPO_NONE, m[i].bytes);
-    free(m);
 }
 
 static int largest_first(const void *x, const void *y)
@@ -215,7 +214,7 @@ static void find_owners(const struct lpo_trace *t, struct lpo_arena *a,
                         struct lpo_memory_peaks_row *row)
 {
     struct owners o = { row, lpo_map_create(), lpo_map_create() };
-    struct lpo_memory_block *live = NULL;
+    LPO_FREED struct lpo_memory_block *live = NULL;
     size_t n = live_at(e, upto, &live);
     int64_t known = 0;
 
@@ -238,7 +237,6 @@ static void find_owners(const struct lpo_trace *t, struct lpo_arena *a,
         qsort(row->owners.at, row->owners.len, sizeof *row->owners.at, largest_first);
     lpo_map_destroy(o.shares);
     lpo_map_destroy(o.places);
-    free(live);
 }
 
 struct lpo_memory_peaks *lpo_memory_peaks_create(const struct lpo_trace *t)

@@ -78,7 +78,7 @@ static bool has_replayed(const struct lpo_trace *t)
 static void find_kernels(struct work *w, uint32_t *op_of, struct lpo_operator_replays *out)
 {
     const struct lpo_trace *t = w->t;
-    LPO_VEC(uint32_t) rows = { 0 };
+    LPO_FREED LPO_VEC(uint32_t) rows = { 0 };
 
     for (uint32_t i = 0; i < t->gpu_ops.len; i++) {
         const struct lpo_gpu_op *op = &t->gpu_ops.at[i];
@@ -97,7 +97,6 @@ static void find_kernels(struct work *w, uint32_t *op_of, struct lpo_operator_re
     for (size_t i = 0; i < rows.len; i++)
         lpo_vec_push(&w->replayed,
                      (struct kernel){ what_of(w, &t->gpu_ops.at[rows.at[i]]), rows.at[i] });
-    lpo_vec_free(&rows);
 }
 
 static struct place place_in(struct work *w, const struct lpo_slice *op)
@@ -178,8 +177,8 @@ static void find_match(const struct work *w, struct graph *g)
  * ran in the order in which they were captured. */
 static bool order_fits(const struct work *w, const struct graph *g, size_t first)
 {
-    struct lpo_map_pair seen = { 0 };
-    LPO_VEC(uint32_t) whats = { 0 };
+    LPO_FREED struct lpo_map_pair seen = { 0 };
+    LPO_FREED LPO_VEC(uint32_t) whats = { 0 };
     uint32_t op = LPO_NONE, n = 0;
     bool fits = true;
 
@@ -197,8 +196,6 @@ static bool order_fits(const struct work *w, const struct graph *g, size_t first
             lpo_vec_push(&whats, what);
         fits = whats.at[row] == what;
     }
-    lpo_map_pair_free(&seen);
-    lpo_vec_free(&whats);
     return fits;
 }
 

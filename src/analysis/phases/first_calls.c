@@ -124,7 +124,7 @@ static void find_ranges_of(struct paths *p, uint32_t thread, lpo_phases_visits *
 {
     struct lpo_host_walk walk =
         lpo_host_walk(p->trace, thread, LPO_HOST_RANGE | LPO_HOST_START_END);
-    lpo_phases_visits open = { 0 };
+    LPO_FREED lpo_phases_visits open = { 0 };
     struct lpo_slice s;
 
     while (lpo_host_next(&walk, &s)) {
@@ -140,19 +140,17 @@ static void find_ranges_of(struct paths *p, uint32_t thread, lpo_phases_visits *
         if (s.kind == LPO_HOST_RANGE)
             lpo_vec_push(&open, v);
     }
-    lpo_vec_free(&open);
 }
 
 static void find_ranges(const struct lpo_trace *t, int64_t least_ns, lpo_first_calls *out)
 {
     struct paths paths = { .trace = t, .starred = lpo_map_create() };
-    lpo_phases_visits all = { 0 };
+    LPO_FREED lpo_phases_visits all = { 0 };
 
     for (uint32_t i = 0; i < t->threads.len; i++)
         find_ranges_of(&paths, i, &all);
     compare_all(least_ns, &all, out);
     lpo_phases_find_numbered(t, least_ns, &all, out);
-    lpo_vec_free(&all);
     lpo_map_destroy(paths.starred);
     lpo_vec_free(&paths.starred_of);
     lpo_map_pair_free(&paths.keys);
@@ -164,7 +162,7 @@ static void find_ranges(const struct lpo_trace *t, int64_t least_ns, lpo_first_c
 static void find_operators(const struct lpo_trace *t, int64_t least_ns, lpo_first_calls *out)
 {
     struct lpo_map_pair keys = { 0 }, calls = { 0 };
-    lpo_phases_visits all = { 0 };
+    LPO_FREED lpo_phases_visits all = { 0 };
     bool fresh;
 
     for (size_t i = 0; i < t->ops.len; i++)
@@ -185,7 +183,6 @@ static void find_operators(const struct lpo_trace *t, int64_t least_ns, lpo_firs
                                    .unlike = o->args == LPO_NONE }));
     }
     compare_all(least_ns, &all, out);
-    lpo_vec_free(&all);
     lpo_map_pair_free(&keys);
     lpo_map_pair_free(&calls);
 }

@@ -19,8 +19,8 @@ typedef LPO_VEC(uint32_t) numbers;
  * PyTorch numbers: two of them may get other shapes. */
 static void keep_rare(lpo_phases_visits *all)
 {
-    struct lpo_map_pair rows = { 0 };
-    numbers counts = { 0 };
+    LPO_FREED struct lpo_map_pair rows = { 0 };
+    LPO_FREED numbers counts = { 0 };
     size_t kept = 0;
     bool fresh;
 
@@ -36,8 +36,6 @@ static void keep_rare(lpo_phases_visits *all)
             counts.at[lpo_map_pair_find(&rows, all->at[i].key, all->at[i].process)] <= LEAST_LATER)
             all->at[kept++] = all->at[i];
     all->len = kept;
-    lpo_vec_free(&counts);
-    lpo_map_pair_free(&rows);
 }
 
 LPO_COMPARE(by_family_and_start, struct lpo_phases_visit, LPO_UP(family) ?: LPO_UP(start_ns));
@@ -136,7 +134,7 @@ static bool is_first_call(const struct pair *p, bool any_work)
 void lpo_phases_find_numbered(const struct lpo_trace *t, int64_t least_ns, lpo_phases_visits *all,
                               lpo_first_calls *out)
 {
-    pairs found = { 0 };
+    LPO_FREED pairs found = { 0 };
 
     keep_rare(all);
     if (all->len)
@@ -165,5 +163,4 @@ void lpo_phases_find_numbered(const struct lpo_trace *t, int64_t least_ns, lpo_p
                                                         .process = p->first.process,
                                                         .numbered = true }));
     }
-    lpo_vec_free(&found);
 }

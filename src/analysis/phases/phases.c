@@ -153,7 +153,7 @@ static bool is_inside_other(const struct lpo_trace *t, const bool *prepares, uin
 
 static void find_preparing(const struct lpo_trace *t, stretches *out)
 {
-    bool *prepares = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *prepares);
+    LPO_FREED bool *prepares = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *prepares);
 
     for (uint32_t i = 0; i < lpo_trace_name_count(t); i++)
         prepares[i] = lpo_phases_path_prepares(lpo_trace_text(t, i));
@@ -163,12 +163,11 @@ static void find_preparing(const struct lpo_trace *t, stretches *out)
         if (prepares[r->name] && !is_inside_other(t, prepares, i))
             add_stretch(t, out, LPO_PHASE_PREPARE, r->thread, r->start_ns, r->end_ns);
     }
-    free(prepares);
 }
 
 static void find_compiling(const struct lpo_trace *t, stretches *out)
 {
-    bool *is = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *is);
+    LPO_FREED bool *is = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *is);
 
     for (uint32_t i = 0; i < lpo_trace_name_count(t); i++)
         is[i] = compiles(lpo_trace_text(t, i));
@@ -181,7 +180,6 @@ static void find_compiling(const struct lpo_trace *t, stretches *out)
     ADD(ops)
     ADD(calls)
 #undef ADD
-    free(is);
 }
 
 LPO_COMPARE(by_process_and_start, struct lpo_phase_stretch, LPO_UP(process) ?: LPO_UP(start_ns) ?: LPO_DOWN(end_ns));

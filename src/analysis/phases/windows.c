@@ -89,7 +89,7 @@ static void widen(struct lpo_phases_window *w, int64_t start_ns, int64_t end_ns)
 static struct lpo_phases_window *whole_runs(const struct lpo_trace *t)
 {
     struct lpo_phases_window *all = lpo_xcalloc(t->processes.len + 1, sizeof *all);
-    bool *launches = lpo_xcalloc(t->threads.len + 1, sizeof *launches);
+    LPO_FREED bool *launches = lpo_xcalloc(t->threads.len + 1, sizeof *launches);
 
     for (size_t i = 0; i < t->processes.len; i++)
         all[i] = (struct lpo_phases_window){ INT64_MAX, INT64_MIN, (uint16_t)i, 0, 0 };
@@ -112,7 +112,6 @@ static struct lpo_phases_window *whole_runs(const struct lpo_trace *t)
         if (!(t->gpu_ops.at[i].flags & LPO_GPU_OP_UNTIMED))
             widen(&all[t->gpu_ops.at[i].process], t->gpu_ops.at[i].start_ns,
                   t->gpu_ops.at[i].end_ns);
-    free(launches);
     return all;
 }
 
@@ -121,9 +120,9 @@ LPO_COMPARE(by_process, struct lpo_phases_window, LPO_UP(process));
 void lpo_phases_find_windows(const struct lpo_trace *t, const struct lpo_program_steps *steps,
                              struct lpo_phases *out)
 {
-    struct lpo_phases_window *whole = whole_runs(t);
+    LPO_FREED struct lpo_phases_window *whole = whole_runs(t);
     size_t count = steps ? steps->rows.len : 0, judged;
-    bool *has = lpo_xcalloc(t->processes.len + 1, sizeof *has);
+    LPO_FREED bool *has = lpo_xcalloc(t->processes.len + 1, sizeof *has);
 
     if (count)
         out->steady_steps = lpo_xcalloc(count, sizeof *out->steady_steps);
@@ -140,6 +139,4 @@ void lpo_phases_find_windows(const struct lpo_trace *t, const struct lpo_program
             lpo_vec_push(&out->windows, whole[i]);
     if (out->windows.len)
         qsort(out->windows.at, out->windows.len, sizeof *out->windows.at, by_process);
-    free(has);
-    free(whole);
 }

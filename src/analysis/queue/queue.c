@@ -148,7 +148,7 @@ LPO_COMPARE(by_number, struct lpo_queue_stream, LPO_UP(stream));
 static void sum_streams(struct work *w, struct lpo_queue_device *out)
 {
     size_t streams = w->numbers.len, *at;
-    struct wait *sorted;
+    LPO_FREED struct wait *sorted = NULL;
 
     if (streams == 1) { /* most programs: it is all of the GPU */
         lpo_vec_push(&out->streams,
@@ -171,7 +171,6 @@ static void sum_streams(struct work *w, struct lpo_queue_device *out)
         lpo_vec_push(&out->streams, s);
     }
     qsort(out->streams.at, out->streams.len, sizeof *out->streams.at, by_number);
-    free(sorted);
     free(at);
 }
 

@@ -225,12 +225,11 @@ static void sum_collectives(struct lpo_ranks *r, const ranks_families *families,
 void lpo_ranks_arrivals(const struct lpo_region_tree *tree, struct lpo_ranks *r,
                         const ranks_families *families, uint32_t instances)
 {
-    struct ranks_meeting *all = meet(tree->trace, r, families, instances);
+    LPO_FREED struct ranks_meeting *all = meet(tree->trace, r, families, instances);
 
     sum_rows(r, families, all, instances);
     sum_collectives(r, families, all);
     lpo_ranks_exposed(tree, r, families, all, instances);
-    free(all);
 }
 
 struct lpo_ranks *lpo_ranks_create(const struct lpo_region_tree *tree)

@@ -86,8 +86,8 @@ static void compare(struct ranks_lives *l, const struct place *at, size_t count,
 
 static void compare_all(struct ranks_lives *l)
 {
-    LPO_VEC(struct place) places = { 0 };
-    int64_t *room = lpo_xcalloc(l->all.len + 1, sizeof *room);
+    LPO_FREED LPO_VEC(struct place) places = { 0 };
+    LPO_FREED int64_t *room = lpo_xcalloc(l->all.len + 1, sizeof *room);
 
     for (uint32_t i = 0; i < l->all.len; i++)
         for (uint32_t k = 0; k < l->all.at[i].stops.len; k++)
@@ -103,8 +103,6 @@ static void compare_all(struct ranks_lives *l)
         if (!twice && end - i > 1)
             compare(l, &places.at[i], end - i, room);
     }
-    lpo_vec_free(&places);
-    free(room);
 }
 
 /* --- kernels, where no other rank does the same --- */
@@ -142,7 +140,7 @@ static uint32_t *find_life_of(const struct work *w)
 static void find_kernels(const struct work *w, struct kernels *k)
 {
     size_t lives = w->l->all.len;
-    int64_t *room = lpo_xcalloc(lives + 1, sizeof *room);
+    LPO_FREED int64_t *room = lpo_xcalloc(lives + 1, sizeof *room);
 
     k->life_of = find_life_of(w);
     for (size_t i = 0; i < w->t->gpu_ops.len; i++) {
@@ -170,7 +168,6 @@ static void find_kernels(const struct work *w, struct kernels *k)
                 room[n++] = k->all.at[i].ns[r] / k->all.at[i].count[r];
         k->all.at[i].usual_ns = n >= FEW_RANKS ? lower_median(room, n) : -1;
     }
-    free(room);
 }
 
 static void free_kernels(struct kernels *k)
@@ -346,7 +343,7 @@ static int64_t *find_sending(const struct work *w)
 {
     size_t n = w->l->families->len;
     int64_t *out = lpo_xcalloc(n + 1, sizeof *out);
-    ranks_numbers *all = lpo_xcalloc(n + 1, sizeof *all);
+    LPO_FREED ranks_numbers *all = lpo_xcalloc(n + 1, sizeof *all);
 
     for (size_t i = 0; i < w->l->all.len; i++)
         for (size_t k = 0; k < w->l->all.at[i].stops.len; k++) {
@@ -363,7 +360,6 @@ static int64_t *find_sending(const struct work *w)
                      : -1;
         lpo_vec_free(&all[i]);
     }
-    free(all);
     return out;
 }
 
@@ -462,8 +458,8 @@ LPO_COMPARE(by_name, struct name_sum, LPO_UP(name) ?: LPO_UP(life));
 /* Time of each kernel that computes, by rank. */
 static name_sums sum_kernels(const struct work *w)
 {
-    uint32_t *life_of = find_life_of(w);
-    struct lpo_map_pair rows = { 0 };
+    LPO_FREED uint32_t *life_of = find_life_of(w);
+    LPO_FREED struct lpo_map_pair rows = { 0 };
     name_sums out = { 0 };
 
     for (size_t i = 0; i < w->t->gpu_ops.len; i++) {
@@ -481,8 +477,6 @@ static name_sums sum_kernels(const struct work *w)
     }
     if (out.len)
         qsort(out.at, out.len, sizeof *out.at, by_name);
-    lpo_map_pair_free(&rows);
-    free(life_of);
     return out;
 }
 
@@ -560,7 +554,7 @@ static void name_host(const struct work *w, const struct candidate *x, struct lp
     const struct ranks_life *life = &w->l->all.at[x->change.life];
     const struct lpo_rank_row *row = &w->r->rows.at[life->row];
     struct lpo_wall_order order = lpo_wall_order_find(w->t);
-    name_sums found = { 0 };
+    LPO_FREED name_sums found = { 0 };
     int64_t most = 0, until = lpo_ranks_own_ns(row, life->start_ns);
     size_t stop = 0, best = 0;
 
@@ -591,7 +585,6 @@ static void name_host(const struct work *w, const struct candidate *x, struct lp
         c->name = found.at[best].name;
         c->name_ns = found.at[best].ns;
     }
-    lpo_vec_free(&found);
     lpo_wall_order_free(&order);
 }
 
@@ -617,8 +610,8 @@ static int64_t *find_less(const struct work *w, const struct ranks_times *after)
 {
     const struct ranks_life *life = &w->l->all.at[w->usual.life];
     int64_t *less = lpo_xcalloc(life->stops.len + 1, sizeof *less);
-    int64_t *ends = lpo_xcalloc((size_t)life->lines + 1, sizeof *ends);
-    int64_t *moved = lpo_xcalloc((size_t)life->lines + 1, sizeof *moved);
+    LPO_FREED int64_t *ends = lpo_xcalloc((size_t)life->lines + 1, sizeof *ends);
+    LPO_FREED int64_t *moved = lpo_xcalloc((size_t)life->lines + 1, sizeof *moved);
 
     for (size_t i = 0; i < life->stops.len; i++) {
         const struct ranks_stop *s = &life->stops.at[i];
@@ -631,8 +624,6 @@ static int64_t *find_less(const struct work *w, const struct ranks_times *after)
         moved[s->line] = w->usual.end_ns[i] - after->end_ns[i];
         less[i] = moved[s->line] - start;
     }
-    free(ends);
-    free(moved);
     return less;
 }
 
@@ -681,8 +672,8 @@ LPO_COMPARE(most_first, struct lpo_rank_cause, LPO_DOWN(saving_ns) ?: LPO_UP(ran
 
 static void try_all(struct work *w)
 {
-    double *rates = lpo_xcalloc(w->l->families->len + 1, sizeof *rates);
-    candidates all = { 0 };
+    LPO_FREED double *rates = lpo_xcalloc(w->l->families->len + 1, sizeof *rates);
+    LPO_FREED candidates all = { 0 };
     name_sums sums;
     struct candidate uneven = { .cause = plain(LPO_RANK_CAUSE_UNEVEN),
                                 .change = { .life = RANKS_ALL_LIVES,
@@ -714,8 +705,6 @@ static void try_all(struct work *w)
     if (w->out->rows.len)
         qsort(w->out->rows.at, w->out->rows.len, sizeof *w->out->rows.at, most_first);
     lpo_vec_free(&sums);
-    lpo_vec_free(&all);
-    free(rates);
 }
 
 LPO_COMPARE(by_op, struct lpo_rank_wait, LPO_UP(op));

@@ -188,8 +188,7 @@ static struct ranks_line line_between(const struct lpo_rank_row *from,
 static bool agrees_in_order(const ranks_events *a, const ranks_events *b,
                             const struct ranks_line *line, int64_t tolerance_ns)
 {
-    int64_t *away;
-    bool agrees;
+    LPO_FREED int64_t *away = NULL;
 
     if (a->len != b->len)
         return false;
@@ -197,9 +196,7 @@ static bool agrees_in_order(const ranks_events *a, const ranks_events *b,
     for (size_t i = 0; i < a->len; i++)
         away[i] =
             magnitude(b->at[i].end_ns - a->at[i].end_ns - lpo_ranks_line_at(line, b->at[i].end_ns));
-    agrees = lpo_ranks_median(away, a->len) <= tolerance_ns;
-    free(away);
-    return agrees;
+    return lpo_ranks_median(away, a->len) <= tolerance_ns;
 }
 
 /* True: `pair` has those with equal numbers, and the clocks agree with it. */
@@ -225,7 +222,7 @@ static void match_series(const struct lpo_ranks *r, const struct ranks_family *f
     struct ranks_line line = line_between(&r->rows.at[f->series.at[0].rank], &r->rows.at[s->rank]);
     const ranks_events *a = &f->series.at[0].events;
     int64_t tolerance = TOLERANCE_ERRORS * line.error_ns;
-    uint32_t *pair = lpo_xrealloc(NULL, s->events.len + 1, sizeof *pair);
+    LPO_FREED uint32_t *pair = lpo_xrealloc(NULL, s->events.len + 1, sizeof *pair);
     bool in_order;
 
     tolerance = tolerance > LEAST_TOLERANCE ? tolerance : LEAST_TOLERANCE;
@@ -239,7 +236,6 @@ static void match_series(const struct lpo_ranks *r, const struct ranks_family *f
             s->events.at[i].instance = f->first_instance + (uint32_t)i;
         else if (pair[i] != LPO_NONE)
             s->events.at[i].instance = f->first_instance + pair[i];
-    free(pair);
 }
 
 /* Ranks that share nothing of one kind are joined by the next. */
@@ -277,8 +273,8 @@ LPO_COMPARE(by_fit, double, LPO_UP_OF(*a, *b));
 
 static struct usual find_usual(const struct lpo_ranks *r)
 {
-    int64_t *room = lpo_xcalloc(r->rows.len + 1, sizeof *room);
-    double *fits = lpo_xcalloc(r->rows.len + 1, sizeof *fits);
+    LPO_FREED int64_t *room = lpo_xcalloc(r->rows.len + 1, sizeof *room);
+    LPO_FREED double *fits = lpo_xcalloc(r->rows.len + 1, sizeof *fits);
     struct usual usual = { -1, 1 };
     size_t n = 0;
 
@@ -291,8 +287,6 @@ static struct usual find_usual(const struct lpo_ranks *r)
         qsort(fits, n, sizeof *fits, by_fit);
         usual = (struct usual){ lpo_ranks_median(room, n), fits[n / 2] };
     }
-    free(room);
-    free(fits);
     return usual;
 }
 
@@ -357,7 +351,7 @@ static bool ends_together(const struct lpo_ranks *r, const struct ranks_series *
     struct ranks_line line = line_between(&r->rows.at[x->rank], &r->rows.at[y->rank]);
     int64_t closest = RANKS_SURE_NS + CLOSE_ERRORS * line.error_ns;
     size_t least = x->events.len < y->events.len ? x->events.len : y->events.len, found = 0;
-    uint32_t *pair;
+    LPO_FREED uint32_t *pair = NULL;
 
     if (agrees_in_order(&x->events, &y->events, &line, closest))
         return true;
@@ -365,7 +359,6 @@ static bool ends_together(const struct lpo_ranks *r, const struct ranks_series *
     lpo_ranks_nearest(&x->events, &y->events, &line, closest, pair);
     for (size_t k = 0; k < y->events.len; k++)
         found += pair[k] != LPO_NONE;
-    free(pair);
     return found * 5 >= least * 4;
 }
 

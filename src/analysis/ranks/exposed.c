@@ -130,7 +130,7 @@ static void look_at_latest(struct devices *d, const uint32_t *ops, size_t count,
 {
     const struct lpo_trace *t = d->tree->trace;
     struct lpo_rank_late *late = &d->r->late;
-    intervals busy = { 0 };
+    LPO_FREED intervals busy = { 0 };
     int64_t total = 0, worked = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -158,7 +158,6 @@ static void look_at_latest(struct devices *d, const uint32_t *ops, size_t count,
             late->kernel_ns = d->kernel_ns.at[i];
             late->kernel = d->kernel_names.at[i];
         }
-    lpo_vec_free(&busy);
 }
 
 static void add_device(struct devices *d, const uint32_t *ops, size_t count)

@@ -236,7 +236,7 @@ LPO_COMPARE(by_cause, struct ordered, LPO_UP(v.in_cycle) ?: LPO_UP(steps) ?: LPO
 static void order_verdicts(struct work *w)
 {
     const size_t count = w->out->verdicts.len;
-    struct ordered *all = lpo_xcalloc(count + 1, sizeof *all);
+    LPO_FREED struct ordered *all = lpo_xcalloc(count + 1, sizeof *all);
 
     for (size_t i = 0; i < count; i++) {
         struct lpo_flight_verdict *v = &w->out->verdicts.at[i];
@@ -249,7 +249,6 @@ static void order_verdicts(struct work *w)
     qsort(all, count, sizeof *all, by_cause);
     for (size_t i = 0; i < count; i++)
         w->out->verdicts.at[i] = all[i].v;
-    free(all);
 }
 
 /* What each rank did last, and how far it came in each group. */
@@ -298,7 +297,7 @@ static int by_rank(const void *x, const void *y, void *trace)
 struct lpo_flight *lpo_ranks_flight_create(const struct lpo_trace *t)
 {
     struct work w = { .t = t, .out = lpo_xcalloc(1, sizeof *w.out) };
-    bool *dumped = lpo_xcalloc(t->processes.len + 1, sizeof *dumped);
+    LPO_FREED bool *dumped = lpo_xcalloc(t->processes.len + 1, sizeof *dumped);
 
     w.sorted = lpo_xcalloc(t->flight_calls.len + 1, sizeof *w.sorted);
     w.reached = lpo_xcalloc(t->flight_groups.len + 1, sizeof *w.reached);
@@ -319,7 +318,6 @@ struct lpo_flight *lpo_ranks_flight_create(const struct lpo_trace *t)
     }
     if (w.out->last.len)
         qsort_r(w.out->last.at, w.out->last.len, sizeof *w.out->last.at, by_rank, (void *)t);
-    free(dumped);
     free(w.sorted);
     free(w.reached);
     free(w.last);

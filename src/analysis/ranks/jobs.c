@@ -60,7 +60,7 @@ static struct span *spans_of(const struct lpo_trace *t, size_t *count)
 static struct lpo_ranks_jobs other_times(const struct lpo_trace *t)
 {
     size_t count;
-    struct span *all = spans_of(t, &count);
+    LPO_FREED struct span *all = spans_of(t, &count);
     int64_t last = 0, gap = 0;
 
     qsort(all, count, sizeof *all, by_first);
@@ -69,7 +69,6 @@ static struct lpo_ranks_jobs other_times(const struct lpo_trace *t)
             gap = all[i].first_ns - last;
         last = all[i].last_ns > last ? all[i].last_ns : last;
     }
-    free(all);
     return (struct lpo_ranks_jobs){ gap >= DAY_NS ? LPO_RANKS_TIMES : LPO_RANKS_ONE_JOB,
                                     gap / DAY_NS, 0 };
 }

@@ -38,7 +38,7 @@ static struct ranks_line line_of(const ranks_numbers *at, const ranks_numbers *d
                                  double drift)
 {
     struct ranks_line l = { .drift = drift };
-    int64_t *room = lpo_xrealloc(NULL, at->len + 1, sizeof *room);
+    LPO_FREED int64_t *room = lpo_xrealloc(NULL, at->len + 1, sizeof *room);
 
     l.middle_ns = at->len ? at->at[0] + (at->at[at->len - 1] - at->at[0]) / 2 : 0;
     for (size_t i = 0; i < at->len; i++)
@@ -47,7 +47,6 @@ static struct ranks_line line_of(const ranks_numbers *at, const ranks_numbers *d
     for (size_t i = 0; i < at->len; i++)
         room[i] = llabs(differences->at[i] - lpo_ranks_line_at(&l, at->at[i]));
     l.error_ns = lpo_ranks_median(room, at->len);
-    free(room);
     return l;
 }
 

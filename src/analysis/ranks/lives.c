@@ -308,7 +308,7 @@ static uint32_t row_of(const struct lpo_ranks *r, int32_t rank)
 /* Who waits how long, and how long the sending takes. */
 static void meet(struct ranks_lives *l)
 {
-    int64_t *last = lpo_xcalloc(l->meetings + 1, sizeof *last);
+    LPO_FREED int64_t *last = lpo_xcalloc(l->meetings + 1, sizeof *last);
 
     l->members = lpo_xcalloc(l->meetings + 1, sizeof *l->members);
     for (size_t i = 0; i < l->all.len; i++)
@@ -328,7 +328,6 @@ static void meet(struct ranks_lives *l)
             s->wait_ns = s->alone ? 0 : last[s->meeting] - s->start_ns;
             s->send_ns = s->end_ns - s->start_ns - s->wait_ns;
         }
-    free(last);
 }
 
 /* Of two numbers in their order. */
@@ -405,7 +404,7 @@ LPO_COMPARE(by_start, struct ranks_stop *const, LPO_UP_OF((*a)->start_ns, (*b)->
 static int64_t find_gaps(const struct ranks_lives *l)
 {
     const int64_t least_ns = 1000000000;
-    LPO_VEC(const struct ranks_stop *) all = { 0 };
+    LPO_FREED LPO_VEC(const struct ranks_stop *) all = { 0 };
     int64_t until = INT64_MAX, ns = 0;
 
     for (size_t i = 0; i < l->all.len; i++)
@@ -418,7 +417,6 @@ static int64_t find_gaps(const struct ranks_lives *l)
             ns += all.at[i]->start_ns - until;
         until = until == INT64_MAX || all.at[i]->end_ns > until ? all.at[i]->end_ns : until;
     }
-    lpo_vec_free(&all);
     return ns > 3 * (l->end_ns - l->start_ns - ns) ? ns : 0;
 }
 

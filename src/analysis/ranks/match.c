@@ -180,7 +180,7 @@ void lpo_ranks_families(const struct lpo_region_tree *tree, struct lpo_ranks *r,
 {
     const struct lpo_trace *t = tree->trace;
     struct matcher m = { .t = t, .out = out, .families = lpo_map_create() };
-    uint32_t *rows = add_rows(t, r);
+    LPO_FREED uint32_t *rows = add_rows(t, r);
 
     m.kinds = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *m.kinds);
     for (size_t i = 0; r->rows.len > 1 && i < t->gpu_ops.len; i++) {
@@ -201,7 +201,6 @@ void lpo_ranks_families(const struct lpo_region_tree *tree, struct lpo_ranks *r,
             qsort(f->series.at[k].events.at, f->series.at[k].events.len,
                   sizeof *f->series.at[k].events.at, by_end);
     }
-    free(rows);
     free(m.kinds);
     lpo_vec_free(&m.series_at);
     lpo_map_pair_free(&m.series);

@@ -83,7 +83,7 @@ static double agreement(const int64_t *values, size_t count)
  * by a step has nearly as many: of those with nearly the most, the one they agree about best. */
 static int64_t vote(const ranks_events *a, const ranks_events *b)
 {
-    ranks_numbers all = { 0 };
+    LPO_FREED ranks_numbers all = { 0 };
     size_t most = 0;
     int64_t best = 0;
     double points = -1;
@@ -108,7 +108,6 @@ static int64_t vote(const ranks_events *a, const ranks_events *b)
         points = agree;
         best = middle;
     }
-    lpo_vec_free(&all);
     return best;
 }
 
@@ -144,7 +143,7 @@ size_t lpo_ranks_same_number(const ranks_events *a, const ranks_events *b, uint3
 
 static void find_numbered(const struct ranks_pair *s, struct found *out)
 {
-    uint32_t *pair;
+    LPO_FREED uint32_t *pair = NULL;
 
     if (!lpo_ranks_numbered(s->a) || !lpo_ranks_numbered(s->b))
         return;
@@ -153,19 +152,17 @@ static void find_numbered(const struct ranks_pair *s, struct found *out)
     for (size_t k = 0; k < s->b->len; k++)
         if (pair[k] != LPO_NONE)
             found_add(out, s->a->at[pair[k]].end_ns, s->b->at[k].end_ns);
-    free(pair);
 }
 
 static void find_nearest(const struct ranks_pair *s, const struct ranks_line *line,
                          int64_t tolerance_ns, struct found *out)
 {
-    uint32_t *pair = lpo_xrealloc(NULL, s->b->len + 1, sizeof *pair);
+    LPO_FREED uint32_t *pair = lpo_xrealloc(NULL, s->b->len + 1, sizeof *pair);
 
     lpo_ranks_nearest(s->a, s->b, line, tolerance_ns, pair);
     for (size_t k = 0; k < s->b->len; k++)
         if (pair[k] != LPO_NONE)
             found_add(out, s->a->at[pair[k]].end_ns, s->b->at[k].end_ns);
-    free(pair);
 }
 
 static struct ranks_line line_in_order(const struct ranks_pair *s)

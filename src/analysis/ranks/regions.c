@@ -122,7 +122,7 @@ struct lpo_ranks_regions *lpo_ranks_regions_create(const struct lpo_region_scope
 
     list_ranks(&t);
     if (t.ranks > 1 && t.rows) {
-        int64_t *scratch = lpo_xcalloc(t.ranks, sizeof *scratch);
+        LPO_FREED int64_t *scratch = lpo_xcalloc(t.ranks, sizeof *scratch);
 
         out = lpo_xcalloc(1, sizeof *out);
         t.times = lpo_xcalloc(t.rows * t.ranks, sizeof *t.times);
@@ -137,7 +137,6 @@ struct lpo_ranks_regions *lpo_ranks_regions_create(const struct lpo_region_scope
             qsort(out->rows.at, out->rows.len, sizeof *out->rows.at, widest_first);
         lpo_map_u64_destroy(t.row_of);
         free(t.times);
-        free(scratch);
     }
     free(t.rank);
     return out;

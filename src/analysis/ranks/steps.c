@@ -69,7 +69,7 @@ static bool place_by_number(struct build *b)
 {
     size_t count = b->in->rows.len, n = 0;
     int64_t *all = b->numbers;
-    bool *seen;
+    LPO_FREED bool *seen = NULL;
 
     for (size_t i = 0; i < count; i++)
         if (b->rows[i] != LPO_NONE) {
@@ -94,19 +94,16 @@ static bool place_by_number(struct build *b)
         row = b->rows[i];
         at = bsearch(&b->in->rows.at[i].facts.number, all, b->out->steps, sizeof *all, by_number);
         b->places[i] = (uint32_t)(at - all);
-        if (seen[b->places[i]]) {
-            free(seen);
+        if (seen[b->places[i]])
             return false;
-        }
         seen[b->places[i]] = true;
     }
-    free(seen);
     return true;
 }
 
 static void place_in_order(struct build *b)
 {
-    size_t *next = lpo_xcalloc(b->out->ranks.len + 1, sizeof *next);
+    LPO_FREED size_t *next = lpo_xcalloc(b->out->ranks.len + 1, sizeof *next);
 
     b->out->steps = 0;
     for (size_t i = 0; i < b->in->rows.len; i++) {
@@ -118,7 +115,6 @@ static void place_in_order(struct build *b)
     }
     for (size_t i = 0; i < b->out->steps; i++)
         b->numbers[i] = (int64_t)i;
-    free(next);
 }
 
 static const struct lpo_rank_row *clock_of(const struct lpo_ranks *r, int32_t rank)
@@ -133,8 +129,8 @@ static const struct lpo_rank_row *clock_of(const struct lpo_ranks *r, int32_t ra
 static bool place_by_clock(struct build *b)
 {
     const struct lpo_ranks_steps *s = b->out;
-    int64_t *offsets = lpo_xcalloc(s->ranks.len + 1, sizeof *offsets);
-    LPO_VEC(int64_t) starts = { 0 };
+    LPO_FREED int64_t *offsets = lpo_xcalloc(s->ranks.len + 1, sizeof *offsets);
+    LPO_FREED LPO_VEC(int64_t) starts = { 0 };
     size_t most = 0;
     bool known = true;
 
@@ -167,8 +163,6 @@ static bool place_by_clock(struct build *b)
                            : (uint32_t)at;
     }
     b->out->steps = known ? starts.len : b->out->steps;
-    lpo_vec_free(&starts);
-    free(offsets);
     return known;
 }
 
@@ -270,7 +264,7 @@ static void find_odd(const struct lpo_ranks_steps *s, size_t column, enum lpo_ra
 
 static void judge(struct lpo_ranks_steps *s)
 {
-    int64_t *room = lpo_xcalloc(s->ranks.len + 1, sizeof *room);
+    LPO_FREED int64_t *room = lpo_xcalloc(s->ranks.len + 1, sizeof *room);
 
     for (size_t i = 0; i < s->columns.len; i++) {
         for (int part = 0; part < LPO_RANK_STEP_PARTS; part++)
@@ -278,7 +272,6 @@ static void judge(struct lpo_ranks_steps *s)
         find_odd(s, i, LPO_RANK_STEP_COMPUTE, room);
         find_odd(s, i, LPO_RANK_STEP_IDLE, room);
     }
-    free(room);
 }
 
 struct lpo_ranks_steps *lpo_ranks_steps_create(const struct lpo_region_tree *tree,

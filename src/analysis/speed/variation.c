@@ -69,14 +69,13 @@ struct lpo_variation lpo_speed_variation(const struct lpo_json *metrics, const c
 {
     const struct lpo_json *samples = lpo_json_get(metrics, "samples");
     struct lpo_variation worst = { .stage = stage };
-    struct repeat *rows;
+    LPO_FREED struct repeat *rows = NULL;
 
     if (!samples || samples->kind != LPO_JSON_ARRAY || !samples->count)
         return worst;
     rows = lpo_xcalloc(samples->count, sizeof *rows);
     for (size_t i = 0; i < COUNT(figures); i++)
         figure_variation(samples, rows, figures[i], &worst);
-    free(rows);
     return worst;
 }
 

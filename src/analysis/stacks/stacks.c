@@ -326,20 +326,19 @@ static bool starts_before(const void *trace, uint32_t x, uint32_t y)
 
 static void split_device(struct build *b, const struct device *d)
 {
-    spans cover = { 0 };
+    LPO_FREED spans cover = { 0 };
 
     for (unsigned layer = 0; layer < LAYERS; layer++) {
         expose_layer(b, d, layer, &cover);
         cover_layers(b, d, layer, &cover);
     }
-    lpo_vec_free(&cover);
 }
 
 static void add_operations(struct build *b)
 {
     const struct lpo_trace *t = b->t;
-    uint32_t *rows = lpo_xmalloc((t->gpu_ops.len + 1) * sizeof *rows);
-    uint32_t *nodes = lpo_xmalloc((t->gpu_ops.len + 1) * sizeof *nodes);
+    LPO_FREED uint32_t *rows = lpo_xmalloc((t->gpu_ops.len + 1) * sizeof *rows);
+    LPO_FREED uint32_t *nodes = lpo_xmalloc((t->gpu_ops.len + 1) * sizeof *nodes);
     size_t count = 0;
 
     for (uint32_t i = 0; i < t->gpu_ops.len; i++) {
@@ -363,8 +362,6 @@ static void add_operations(struct build *b)
         split_device(
             b, &(struct device){ rows + i, end - i, nodes, lpo_power_gpu_of(b->power, t, device) });
     }
-    free(rows);
-    free(nodes);
 }
 
 struct lpo_stacks *lpo_stacks_create(const struct lpo_region_tree *tree,
@@ -373,7 +370,7 @@ struct lpo_stacks *lpo_stacks_create(const struct lpo_region_tree *tree,
     const struct lpo_trace *t = tree->trace;
     struct build b = { .tree = tree, .t = t, .s = lpo_xcalloc(1, sizeof *b.s), .power = power };
     uint64_t rows = t->ranges.len + t->python.len + t->ops.len + t->calls.len + t->gpu_ops.len;
-    open_slices open = { 0 };
+    LPO_FREED open_slices open = { 0 };
 
     b.room = (rows + 4096) * LPO_STACKS_WIDTH;
     b.launch_node = lpo_xmalloc((t->launches.len + 1) * sizeof *b.launch_node);
@@ -382,7 +379,6 @@ struct lpo_stacks *lpo_stacks_create(const struct lpo_region_tree *tree,
     for (uint32_t i = 0; i < t->threads.len; i++)
         walk_thread(&b, i, &open);
     add_operations(&b);
-    lpo_vec_free(&open);
     free(b.launch_node);
     lpo_map_pair_free(&b.names);
     lpo_map_pair_free(&b.children);

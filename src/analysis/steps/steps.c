@@ -274,11 +274,11 @@ static bool is_cut(const struct lpo_program_steps *s, size_t i)
 
 static void make_groups(struct lpo_program_steps *s)
 {
-    struct lpo_map_pair rows = { 0 };
-    uint32_t *group_of = lpo_xmalloc((s->rows.len + 1) * sizeof *group_of);
-    uint32_t *members = lpo_xmalloc((s->rows.len + 1) * sizeof *members);
-    int64_t *room = lpo_xmalloc((s->rows.len + 1) * sizeof *room);
-    size_t *starts;
+    LPO_FREED struct lpo_map_pair rows = { 0 };
+    LPO_FREED uint32_t *group_of = lpo_xmalloc((s->rows.len + 1) * sizeof *group_of);
+    LPO_FREED uint32_t *members = lpo_xmalloc((s->rows.len + 1) * sizeof *members);
+    LPO_FREED int64_t *room = lpo_xmalloc((s->rows.len + 1) * sizeof *room);
+    LPO_FREED size_t *starts = NULL;
 
     for (size_t i = 0; i < s->rows.len; i++) {
         const struct lpo_step_facts *f = &s->rows.at[i].facts;
@@ -303,11 +303,6 @@ static void make_groups(struct lpo_program_steps *s)
     for (size_t g = 0; g < s->groups.len; g++) /* starts[g] is its end by now */
         judge(s, &s->groups.at[g], members + starts[g] - s->groups.at[g].count, room);
     qsort(s->groups.at, s->groups.len, sizeof *s->groups.at, by_total);
-    lpo_map_pair_free(&rows);
-    free(group_of);
-    free(members);
-    free(room);
-    free(starts);
 }
 
 struct lpo_program_steps *lpo_steps_create(const struct lpo_region_tree *tree)

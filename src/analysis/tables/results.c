@@ -201,7 +201,7 @@ struct lpo_rows lpo_tables_open_regions(const void *of)
 {
     const struct lpo_tables_of *o = of;
     lpo_scope_ids scopes = { 0 };
-    LPO_VEC(struct region_at) rows = { 0 };
+    LPO_FREED LPO_VEC(struct region_at) rows = { 0 };
     struct lpo_rows out;
 
     lpo_region_scopes_list(o->a->cells, &scopes);
@@ -213,7 +213,6 @@ struct lpo_rows lpo_tables_open_regions(const void *of)
     }
     lpo_vec_free(&scopes);
     out = lpo_tables_kept(of, &lpo_tables_regions, rows.at, rows.len, sizeof *rows.at);
-    lpo_vec_free(&rows);
     return out;
 }
 
@@ -696,13 +695,12 @@ const struct lpo_table_kind lpo_tables_gaps =
 struct lpo_rows lpo_tables_open_gaps(const void *of)
 {
     const struct lpo_tables_of *o = of;
-    gap_rows rows = { 0 };
+    LPO_FREED gap_rows rows = { 0 };
     struct lpo_rows out;
 
     if (o->a->trace->gpu_ops.len)
         lpo_wall_each_gap(o->a->tree, NULL, keep_gap, &rows);
     out = lpo_tables_kept(of, &lpo_tables_gaps, rows.at, rows.len, sizeof *rows.at);
-    lpo_vec_free(&rows);
     return out;
 }
 
@@ -854,7 +852,7 @@ struct lpo_rows lpo_tables_open_critical_steps(const void *of)
     const struct lpo_tables_of *o = of;
     const struct lpo_critical *c = lpo_analysis_critical(o->a);
     const struct lpo_program_steps *steps = lpo_analysis_steps(o->a);
-    LPO_VEC(struct critical_step) rows = { 0 };
+    LPO_FREED LPO_VEC(struct critical_step) rows = { 0 };
     struct lpo_rows out;
 
     for (size_t i = 0; c && steps && i < c->paths.len; i++)
@@ -864,7 +862,6 @@ struct lpo_rows lpo_tables_open_critical_steps(const void *of)
             lpo_vec_push(&rows, (struct critical_step){ s, &steps->rows.at[s->step] });
         }
     out = lpo_tables_kept(of, &lpo_tables_critical_steps, rows.at, rows.len, sizeof *rows.at);
-    lpo_vec_free(&rows);
     return out;
 }
 
@@ -915,7 +912,7 @@ struct lpo_rows lpo_tables_open_metrics(const void *of)
     const struct lpo_tables_of *o = of;
     const struct lpo_region_scope *s = lpo_analysis_all(o->a);
     const size_t width = o->a->trace->metrics.len;
-    LPO_VEC(struct region_metric) rows = { 0 };
+    LPO_FREED LPO_VEC(struct region_metric) rows = { 0 };
     struct lpo_rows out;
 
     for (size_t i = 0; i < s->rows.len; i++)
@@ -923,6 +920,5 @@ struct lpo_rows lpo_tables_open_metrics(const void *of)
             if (s->metric_sums.at[s->rows.at[i].metrics * width + k].weight != 0)
                 lpo_vec_push(&rows, (struct region_metric){ (uint32_t)i, (uint32_t)k });
     out = lpo_tables_kept(of, &lpo_tables_metrics, rows.at, rows.len, sizeof *rows.at);
-    lpo_vec_free(&rows);
     return out;
 }

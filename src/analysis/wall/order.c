@@ -20,7 +20,8 @@ static bool has_times(const struct lpo_gpu_op *w)
 struct lpo_wall_order lpo_wall_order_find(const struct lpo_trace *t)
 {
     struct lpo_wall_order o = { .rows = lpo_xcalloc(t->gpu_ops.len + 1, sizeof *o.rows) };
-    size_t *ends = lpo_xcalloc(t->devices.len + 1, sizeof *ends); /* of the rows of each device */
+    LPO_FREED size_t *ends =
+        lpo_xcalloc(t->devices.len + 1, sizeof *ends); /* of the rows of each device */
 
     for (size_t i = 0; i < t->gpu_ops.len; i++) {
         if (has_times(&t->gpu_ops.at[i]))
@@ -36,7 +37,6 @@ struct lpo_wall_order lpo_wall_order_find(const struct lpo_trace *t)
             o.rows[ends[t->gpu_ops.at[i].device]++] = (uint32_t)i;
     for (size_t d = 0, from = 0; d < t->devices.len; from = ends[d++])
         lpo_order_sort(o.rows + from, ends[d] - from, starts_before, t);
-    free(ends);
     return o;
 }
 

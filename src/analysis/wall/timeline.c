@@ -218,8 +218,8 @@ LPO_COMPARE(by_thread_and_time, struct moment, LPO_UP(thread) ?: LPO_UP(ns));
  * ran before the recording began, for all that is known. */
 static void find_first_launches(const struct lpo_trace *t, moments *out)
 {
-    struct lpo_map_pair rows = { 0 };
-    LPO_VEC(uint32_t) earliest = { 0 }; /* of gpu_ops */
+    LPO_FREED struct lpo_map_pair rows = { 0 };
+    LPO_FREED LPO_VEC(uint32_t) earliest = { 0 }; /* of gpu_ops */
     bool fresh;
 
     for (size_t i = 0; i < t->gpu_ops.len; i++) {
@@ -248,8 +248,6 @@ static void find_first_launches(const struct lpo_trace *t, moments *out)
     }
     if (out->len)
         qsort(out->at, out->len, sizeof *out->at, by_thread_and_time);
-    lpo_vec_free(&earliest);
-    lpo_map_pair_free(&rows);
 }
 
 /* Was a kernel launched for the first time by this thread in [start, end]? */
@@ -299,9 +297,9 @@ struct longest {
 /* Where the host is as late again later before the same kernel, that is no first call. */
 static void add_first_launches(struct builder *b)
 {
-    struct lpo_map_pair rows = { 0 };
-    LPO_VEC(struct longest) all = { 0 };
-    moments firsts = { 0 };
+    LPO_FREED struct lpo_map_pair rows = { 0 };
+    LPO_FREED LPO_VEC(struct longest) all = { 0 };
+    LPO_FREED moments firsts = { 0 };
     bool fresh;
 
     for (size_t i = 0; i < b->late.len; i++) {
@@ -325,10 +323,7 @@ static void add_first_launches(struct builder *b)
             is_new(b->trace, g, &firsts))
             each_region(b, g, add_first_launch);
     }
-    lpo_vec_free(&all);
-    lpo_vec_free(&firsts);
     lpo_vec_free(&b->late);
-    lpo_map_pair_free(&rows);
 }
 
 struct lpo_wall_timeline *lpo_wall_timeline_create(const struct lpo_region_tree *tree)

@@ -368,7 +368,7 @@ static void fill_stack(const struct lpo_trace *t, const struct lpo_wall_gap *gap
 
 static void fill_stacks(struct lpo_wall *w, const struct lpo_trace *t)
 {
-    struct lpo_slice *open = lpo_xmalloc(LPO_HOST_DEPTH * sizeof *open);
+    LPO_FREED struct lpo_slice *open = lpo_xmalloc(LPO_HOST_DEPTH * sizeof *open);
 
     for (size_t i = 0; i < w->devices.len; i++)
         for (size_t k = 0; k < w->devices.at[i].longest.len; k++) {
@@ -377,7 +377,6 @@ static void fill_stacks(struct lpo_wall *w, const struct lpo_trace *t)
             fill_stack(t, gap, LPO_HOST_OP, open, &gap->operators);
             fill_stack(t, gap, LPO_HOST_MODULE | LPO_HOST_PYTHON, open, &gap->python);
         }
-    free(open);
 }
 
 struct lpo_wall *lpo_wall_create(const struct lpo_region_tree *tree)

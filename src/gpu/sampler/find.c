@@ -246,13 +246,12 @@ int lpo_sampler_host_configure(const struct pm_cupti *c, const char *chip,
 int lpo_sampler_host_passes(const struct pm_cupti *c, const char *chip, const uint8_t *availability,
                             const char **names, size_t count)
 {
-    uint8_t *image = NULL;
+    LPO_FREED uint8_t *image = NULL;
     void *host = NULL;
     size_t bytes;
     int passes =
         lpo_sampler_host_configure(c, chip, availability, names, count, &host, &image, &bytes);
 
     lpo_sampler_host_close(c, host);
-    free(image);
     return passes;
 }

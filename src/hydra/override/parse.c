@@ -379,7 +379,7 @@ static int function(struct lpo_ov_parser *p, struct lpo_override_value *out)
 {
     size_t column = column_here(p);
     struct lpo_token name = take_token(p);
-    arg_vec args = { 0 };
+    LPO_FREED arg_vec args = { 0 };
 
     int rc = items(p, LPO_TOK_PCLOSE, starts_element, argument, &args);
     if (rc == 0 && (p->late || lpo_override_call(p->arena, name.at, name.len, args.at, args.len,
@@ -387,7 +387,6 @@ static int function(struct lpo_ov_parser *p, struct lpo_override_value *out)
         *out = late_fault(p, LPO_FAULT_FUNCTION);
     if (rc == 0 && out->node && !out->node->where.file)
         placed(p, out->node, column);
-    lpo_vec_free(&args);
     return rc;
 }
 

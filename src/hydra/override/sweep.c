@@ -576,7 +576,7 @@ int lpo_override_sweep_jobs(struct lpo_arena *a, const struct lpo_override *over
 {
     LPO_AUTO(lpo_map) places = lpo_map_create();
     struct lpo_override_sweep_jobs jobs = { 0 };
-    axis_vec axes = { 0 };
+    LPO_FREED axis_vec axes = { 0 };
 
     int rc = add_params(a, params, from, places, &axes, err);
     if (rc == 0)
@@ -589,6 +589,5 @@ int lpo_override_sweep_jobs(struct lpo_arena *a, const struct lpo_override *over
             fill_job(a, &axes, i, &jobs.at[i]);
         *out = jobs;
     }
-    lpo_vec_free(&axes);
     return rc;
 }

@@ -486,7 +486,7 @@ static bool same_text(const struct lpo_ynode *a, const struct lpo_ynode *b)
 /* Only text keys are checked, as OmegaConf does. Sorted, so that thousands of keys cost little. */
 static int check_repeats(struct making *m, const struct lpo_ynode *n)
 {
-    struct lpo_ynode ***keys = lpo_xcalloc(n->count / 2 + 1, sizeof *keys);
+    LPO_FREED struct lpo_ynode ***keys = lpo_xcalloc(n->count / 2 + 1, sizeof *keys);
     struct lpo_ynode **worst = NULL;
     size_t count = 0;
     int rc = 0;
@@ -500,7 +500,6 @@ static int check_repeats(struct making *m, const struct lpo_ynode *n)
             worst = keys[i];
     if (worst)
         rc = fail_of(m, *worst, "found duplicate key ", (*worst)->text);
-    free(keys);
     return rc;
 }
 

@@ -129,7 +129,7 @@ static int read_weights(struct lpo_arena *a, const char *dir, struct lpo_model_f
                         struct lpo_err *err)
 {
     const char *index = lpo_path_join(a, dir, "model.safetensors.index.json");
-    struct dirent **list = NULL;
+    LPO_FREED struct dirent **list = NULL;
     int n, rc = 0;
 
     /* A folder may hold converted copies beside the shards: the index says which is the model. It
@@ -148,7 +148,6 @@ static int read_weights(struct lpo_arena *a, const char *dir, struct lpo_model_f
         }
     for (int i = 0; i < n; i++)
         free(list[i]);
-    free(list);
     return rc;
 }
 

@@ -326,7 +326,7 @@ int lpo_model_gguf_read(struct lpo_arena *a, const char *path, const struct lpo_
                         lpo_stored_vec *tensors, struct lpo_err *err)
 {
     int fd = lpo_input_open_file(path, err), rc;
-    lpo_gguf_values values = { 0 };
+    LPO_FREED lpo_gguf_values values = { 0 };
     struct stat st;
 
     if (fd < 0)
@@ -338,7 +338,6 @@ int lpo_model_gguf_read(struct lpo_arena *a, const char *path, const struct lpo_
     close(fd);
     if (rc == 0)
         *config = lpo_model_gguf_config(a, &values, tensors);
-    lpo_vec_free(&values);
     return rc < 0 ? lpo_ctx(err, "'%s'", path) : 0;
 }
 

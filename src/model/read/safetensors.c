@@ -130,7 +130,7 @@ static int read_header(struct lpo_arena *a, int fd, lpo_stored_vec *out, struct 
     unsigned char head[8];
     uint64_t len = 0;
     struct stat st;
-    char *text;
+    LPO_FREED char *text = NULL;
     int rc;
 
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
@@ -149,7 +149,6 @@ static int read_header(struct lpo_arena *a, int fd, lpo_stored_vec *out, struct 
     if (rc == 0)
         rc = lpo_model_safetensors_parse(a, text, len, (uint64_t)st.st_size - sizeof head - len,
                                          out, err);
-    free(text);
     return rc;
 }
 

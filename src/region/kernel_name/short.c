@@ -696,7 +696,7 @@ static void number_rest(struct lpo_arena *a, struct entry *all, size_t count)
 void lpo_region_short_names(struct lpo_arena *a, const struct lpo_kernel_span *names, size_t count,
                             const char **out)
 {
-    struct entry *all = lpo_xcalloc(count + 1, sizeof *all);
+    LPO_FREED struct entry *all = lpo_xcalloc(count + 1, sizeof *all);
 
     for (size_t i = 0; i < count; i++) {
         LPO_STR plain = { 0 }, text = { 0 };
@@ -714,5 +714,4 @@ void lpo_region_short_names(struct lpo_arena *a, const struct lpo_kernel_span *n
     number_rest(a, all, count);
     for (size_t i = 0; i < count; i++)
         out[all[i].index] = all[i].text;
-    free(all);
 }

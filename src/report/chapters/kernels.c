@@ -153,7 +153,7 @@ enum { KINDS_OF_COPIES = 1000 };
 static void add_copies(struct lpo_doc *doc, const struct lpo_analysis *a)
 {
     const lpo_top_rows *of[] = { lpo_analysis_top(a, LPO_COPY), lpo_analysis_top(a, LPO_MEMSET) };
-    lpo_top_rows all = { 0 };
+    LPO_FREED lpo_top_rows all = { 0 };
     struct lpo_rows rows;
 
     for (size_t k = 0; k < 2; k++)
@@ -162,7 +162,6 @@ static void add_copies(struct lpo_doc *doc, const struct lpo_analysis *a)
     rows = lpo_tables_rows(lpo_tables_of(doc->arena, a, NULL), &copies_kind, all.at, all.len);
     lpo_doc_table_of(doc, "copies", "", &rows, NULL, 0)->total_rows =
         all.len < of[0]->len + of[1]->len ? of[0]->len + of[1]->len : 0;
-    lpo_vec_free(&all);
 }
 
 /* A class, and the time of all of them. */

@@ -93,8 +93,8 @@ static const struct lpo_table_kind held_kind =
 static void add_over_time(struct lpo_doc *doc, const struct lpo_analysis *a)
 {
     const struct lpo_trace *t = a->trace;
-    const struct lpo_series **order = lpo_xcalloc(t->series.len + 1, sizeof *order);
-    LPO_VEC(held_row) all = { 0 };
+    LPO_FREED const struct lpo_series **order = lpo_xcalloc(t->series.len + 1, sizeof *order);
+    LPO_FREED LPO_VEC(held_row) all = { 0 };
     struct lpo_rows rows;
     size_t n = 0;
 
@@ -106,8 +106,6 @@ static void add_over_time(struct lpo_doc *doc, const struct lpo_analysis *a)
         lpo_vec_push(&all, (held_row){ order[i], first_moment(t) });
     rows = lpo_tables_rows(lpo_tables_of(doc->arena, a, NULL), &held_kind, all.at, all.len);
     lpo_doc_table_of(doc, "memory", "", &rows, NULL, 0);
-    lpo_vec_free(&all);
-    free(order);
 }
 
 static bool has_source(const struct lpo_trace *t, enum lpo_allocator_source source)
@@ -487,7 +485,7 @@ static void put_refusal(struct lpo_record *to, const struct lpo_trace *t,
 
 static void put_pools(struct lpo_record *to, const struct lpo_analysis *a, uint32_t allocator)
 {
-    LPO_VEC(pool_row) all = { 0 };
+    LPO_FREED LPO_VEC(pool_row) all = { 0 };
     struct lpo_rows rows;
 
     for (size_t i = 0; i < a->trace->memory_pools.len; i++)
@@ -498,7 +496,6 @@ static void put_pools(struct lpo_record *to, const struct lpo_analysis *a, uint3
     lpo_doc_put_rows(to, "pools", &rows,
                      "pool stream segments reserved_bytes allocated_bytes requested_bytes "
                      "active_bytes free_bytes split_bytes largest_free_bytes");
-    lpo_vec_free(&all);
 }
 
 static void put_lists(const struct lpo_rows *peaks, size_t i, struct lpo_record *r)

@@ -192,7 +192,7 @@ void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_analy
     const struct lpo_tables_of *of = lpo_tables_of(doc->arena, a, NULL);
     const struct lpo_operators *ops = lpo_analysis_operators(a, false);
     const struct lpo_rows from = lpo_tables_operators_as(of, LPO_OPERATORS_BY_NAME);
-    LPO_VEC(launched_row) all = { 0 };
+    LPO_FREED LPO_VEC(launched_row) all = { 0 };
     struct lpo_rows rows;
 
     for (size_t i = 0; i < from.count && i < most; i++) {
@@ -203,7 +203,6 @@ void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_analy
     }
     rows = lpo_tables_kept(of, &launched_kind, all.at, all.len, sizeof *all.at);
     lpo_doc_table_of(doc, "operator_kernels", "", &rows, NULL, 0);
-    lpo_vec_free(&all);
 }
 
 /* NULL: not known; the chapter of limits says why. */

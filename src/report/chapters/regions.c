@@ -85,7 +85,7 @@ static size_t count_kind(const lpo_scope_ids *ids, enum lpo_scope_kind kind)
 static void add_with_others(struct lpo_doc *doc, const struct lpo_rundir *d,
                             const struct lpo_source *s, const lpo_scope_ids *ids)
 {
-    lpo_scope_ids others = { 0 };
+    LPO_FREED lpo_scope_ids others = { 0 };
 
     add_tree(doc, d, s, (struct lpo_scope_id){ .kind = LPO_SCOPE_ALL });
     for (size_t i = 0; i < ids->len; i++) {
@@ -97,13 +97,12 @@ static void add_with_others(struct lpo_doc *doc, const struct lpo_rundir *d,
     if (others.len)
         lpo_report_add_scopes(doc, s->analysis, others.at,
                               others.len < MOST_SCOPES ? others.len : MOST_SCOPES, fold_over(d));
-    lpo_vec_free(&others);
 }
 
 void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s)
 {
-    lpo_scope_ids ids = { 0 };
+    LPO_FREED lpo_scope_ids ids = { 0 };
     bool shown_whole = false;
 
     lpo_doc_section(doc, "regions", "Time by region", 1);
@@ -133,7 +132,6 @@ void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
         shown_whole |= whole && ids.at[i].kind != LPO_SCOPE_ALL;
     }
     lpo_report_add_first_calls(doc, s);
-    lpo_vec_free(&ids);
 }
 
 enum { LEAST_MODULES = 12, SCOPE_BYTES = 4 << 20 };

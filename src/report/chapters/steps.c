@@ -54,7 +54,7 @@ static const struct lpo_table_kind groups_kind =
 static void add_slow(struct lpo_doc *doc, const struct lpo_tables_of *of,
                      const struct lpo_program_steps *s)
 {
-    LPO_VEC(struct lpo_program_step) slow = { 0 };
+    LPO_FREED LPO_VEC(struct lpo_program_step) slow = { 0 };
     struct lpo_rows rows;
 
     for (size_t i = 0; i < s->rows.len; i++)
@@ -64,7 +64,6 @@ static void add_slow(struct lpo_doc *doc, const struct lpo_tables_of *of,
     if (slow.len)
         lpo_doc_table_of(doc, "slow_steps", "Far slower than the others", &rows,
                          "step=name wall_ns compute_ns exposed_communication_ns~1 idle_ns", SLOW);
-    lpo_vec_free(&slow);
 }
 
 void lpo_report_chapter_steps(struct lpo_doc *doc, const struct lpo_source *s)

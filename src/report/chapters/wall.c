@@ -135,14 +135,13 @@ static const struct lpo_table_kind calls_kind =
 static struct lpo_rows call_rows(const void *of, const struct lpo_wall_device *devices,
                                  size_t count)
 {
-    LPO_VEC(call_row) all = { 0 };
+    LPO_FREED LPO_VEC(call_row) all = { 0 };
     struct lpo_rows rows;
 
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < devices[i].calls.len; k++)
             lpo_vec_push(&all, (call_row){ &devices[i], &devices[i].calls.at[k] });
     rows = lpo_tables_kept(of, &calls_kind, all.at, all.len, sizeof *all.at);
-    lpo_vec_free(&all);
     return rows;
 }
 
@@ -271,7 +270,7 @@ static int by_length(const void *a, const void *b)
 
 static struct lpo_rows gap_rows(const void *of, const struct lpo_wall_device *devices, size_t count)
 {
-    LPO_VEC(gap_row) all = { 0 };
+    LPO_FREED LPO_VEC(gap_row) all = { 0 };
     struct lpo_rows rows;
 
     for (size_t i = 0; i < count; i++)
@@ -280,7 +279,6 @@ static struct lpo_rows gap_rows(const void *of, const struct lpo_wall_device *de
     if (count > 1 && all.len) /* those of one GPU are in order */
         qsort(all.at, all.len, sizeof *all.at, by_length);
     rows = lpo_tables_kept(of, &gaps_kind, all.at, all.len, sizeof *all.at);
-    lpo_vec_free(&all);
     return rows;
 }
 

@@ -119,7 +119,7 @@ static void add_sentence(struct lpo_doc *doc, const struct lpo_windows *w)
 void lpo_report_chapter_windows(struct lpo_doc *doc, const struct lpo_source *s)
 {
     LPO_AUTO(lpo_windows) w = lpo_windows_create(s->analysis->trace);
-    LPO_VEC(window_row) of_ranges = { 0 };
+    LPO_FREED LPO_VEC(window_row) of_ranges = { 0 };
     struct lpo_rows rows;
 
     if (!w->rows.len)
@@ -136,7 +136,6 @@ void lpo_report_chapter_windows(struct lpo_doc *doc, const struct lpo_source *s)
                          "process=pid range calls_recorded calls mean_ns min_ns max_ns "
                          "deviation_ns all_gpu_ns all_launches",
                          0);
-    lpo_vec_free(&of_ranges);
 }
 
 /* The calls of all processes, where all windows were opened for ranges of one name. */

@@ -14,7 +14,8 @@ static void icicle_side(struct lpo_doc *doc, struct lpo_figure *f, const struct 
 {
     const struct lpo_diff_digest *g = d->shown[side];
     size_t n = g->items[LPO_DIFF_REGIONS].len;
-    double *next = lpo_xcalloc(n + 1, sizeof *next); /* where the next child of a row begins */
+    LPO_FREED double *next =
+        lpo_xcalloc(n + 1, sizeof *next); /* where the next child of a row begins */
     double top = 0;
     uint32_t lanes[LEVELS];
 
@@ -34,7 +35,6 @@ static void icicle_side(struct lpo_doc *doc, struct lpo_figure *f, const struct 
             *at += ns;
         }
     }
-    free(next);
 }
 
 static void timeline_side(struct lpo_figure *f, const struct lpo_diff *d, enum lpo_diff_side side)

@@ -52,8 +52,8 @@ struct line {
 static struct line line_of(const lpo_report_history_runs *all, const char *what, bool asked)
 {
     struct line l = { .what = what };
-    double *values = lpo_xcalloc(all->len + 1, sizeof *values);
-    bool *starts = lpo_xcalloc(all->len + 1, sizeof *starts);
+    LPO_FREED double *values = lpo_xcalloc(all->len + 1, sizeof *values);
+    LPO_FREED bool *starts = lpo_xcalloc(all->len + 1, sizeof *starts);
 
     for (size_t i = 0; i < all->len; i++) {
         struct lpo_report_history_run x = all->at[i];
@@ -75,8 +75,6 @@ static struct line line_of(const lpo_report_history_runs *all, const char *what,
     }
     for (size_t i = 0; i < l.nlevels; i++)
         l.levels[i].mean /= (double)(l.levels[i].to - l.levels[i].from);
-    free(values);
-    free(starts);
     return l;
 }
 
@@ -174,7 +172,7 @@ struct lpo_doc *lpo_report_history_list(const lpo_report_history_runs *runs)
     for (size_t i = 0; i < lpo_map_count(seen); i++) {
         const struct lpo_report_history_run *last = &runs->at[lpo_map_value(seen, i)];
         struct lpo_record *r = lpo_doc_put_record(names, NULL);
-        lpo_report_history_runs mine = { 0 };
+        LPO_FREED lpo_report_history_runs mine = { 0 };
         size_t n = 0;
 
         for (size_t k = 0; k < runs->len; k++) {
@@ -191,7 +189,6 @@ struct lpo_doc *lpo_report_history_list(const lpo_report_history_runs *runs)
                     lpo_report_history_figure(last, "wall"), spark(doc->arena, &mine));
         lpo_doc_put(r, LPO_KV("name", last->name), LPO_KV("runs", n),
                     LPO_KV("last_unix_s", last->unix_s));
-        lpo_vec_free(&mine);
     }
     return doc;
 }

@@ -107,7 +107,7 @@ void lpo_report_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_li
                                         const struct lpo_analysis *analysis, size_t most)
 {
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
-    kernel_vec kernels = { 0 };
+    LPO_FREED kernel_vec kernels = { 0 };
     struct lpo_table *t;
 
     collect(arena, analysis->cells, &kernels);
@@ -121,5 +121,4 @@ void lpo_report_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_li
         if (kernels.len > most)
             t->total_rows = kernels.len;
     }
-    lpo_vec_free(&kernels);
 }

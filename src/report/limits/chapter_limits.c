@@ -285,7 +285,7 @@ static void add_bars(struct lpo_doc *doc, const folded_vec *rows)
 
 void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
 {
-    folded_vec rows = { 0 };
+    LPO_FREED folded_vec rows = { 0 };
 
     lpo_doc_section(doc, "limits", "How far from the limit", 1);
     lpo_report_limits_words(doc, l);
@@ -296,7 +296,6 @@ void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
     add_table(doc, l, &rows);
     add_roofline(doc, l, &rows);
     add_bars(doc, &rows);
-    lpo_vec_free(&rows);
 }
 
 /* A rate that is not known, or that differs from row to row, is 0 in the limits. */

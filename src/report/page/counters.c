@@ -32,7 +32,7 @@ void lpo_page_put_shapes(struct lpo_record *to, const struct lpo_analysis *a,
 {
     const struct lpo_trace *t = a->trace;
     LPO_AUTO(lpo_map_u64) rows = lpo_map_u64_create(0);
-    LPO_VEC(struct use) uses = { 0 };
+    LPO_FREED LPO_VEC(struct use) uses = { 0 };
     struct lpo_record *list = lpo_doc_put_list(to, "shapes");
     size_t of_kernel = 0, shown = 0;
 
@@ -59,7 +59,6 @@ void lpo_page_put_shapes(struct lpo_record *to, const struct lpo_analysis *a,
             shown++;
         }
     }
-    lpo_vec_free(&uses);
 }
 
 static void put_values(struct lpo_record *to, const struct lpo_region_scope *s,

@@ -56,7 +56,7 @@ struct cut {
 static struct cut find_cut(const struct trees *t, const struct line *lines, size_t count)
 {
     struct cut c = { -1, 0 };
-    double *sorted;
+    LPO_FREED double *sorted = NULL;
 
     if (count <= MOST_REGIONS)
         return c;
@@ -67,7 +67,6 @@ static struct cut find_cut(const struct trees *t, const struct line *lines, size
     c.size = sorted[MOST_REGIONS];
     for (c.equal = MOST_REGIONS; c.equal > 0 && sorted[MOST_REGIONS - c.equal] > c.size;)
         c.equal--;
-    free(sorted);
     return c;
 }
 
@@ -146,7 +145,7 @@ static struct lpo_kernel_row *kernels_of(const struct trees *t, const struct lin
 static void add_kernels(struct walk *w, const struct line *l)
 {
     size_t n, room = MOST_PAIRS - w->pairs;
-    struct lpo_kernel_row *rows = kernels_of(w->t, l, &n);
+    LPO_FREED struct lpo_kernel_row *rows = kernels_of(w->t, l, &n);
 
     n = n < KERNELS_OF_REGION ? n : KERNELS_OF_REGION;
     n = n < room ? n : room;
@@ -157,7 +156,6 @@ static void add_kernels(struct walk *w, const struct line *l)
         lpo_pack_add(&w->bytes, rows[i].all.launches);
         lpo_pack_add_signed(&w->bytes, rows[i].all.ns);
     }
-    free(rows);
 }
 
 static unsigned kind_of(const struct walk *w, const struct lpo_region_row *r)
@@ -252,10 +250,11 @@ static void put_folded(struct lpo_record *to, const struct trees *t,
                        const struct lpo_region_fold *f, uint32_t *line_of)
 {
     size_t n = f->rows.len, rows = t->scope->rows.len;
-    struct line *lines = lpo_xcalloc(n + 1, sizeof *lines);
-    uint32_t *members = lpo_xcalloc(rows + 1, sizeof *members);
+    LPO_FREED struct line *lines = lpo_xcalloc(n + 1, sizeof *lines);
+    LPO_FREED uint32_t *members = lpo_xcalloc(rows + 1, sizeof *members);
     uint32_t *shown = lpo_xcalloc(n + 1, sizeof *shown), at = 0;
-    uint32_t *above = lpo_xcalloc(n + 1, sizeof *above); /* per depth: the last line there */
+    LPO_FREED uint32_t *above =
+        lpo_xcalloc(n + 1, sizeof *above); /* per depth: the last line there */
 
     for (size_t i = 0; i < rows; i++)
         lines[f->line_of[i]].count++;
@@ -278,10 +277,7 @@ static void put_folded(struct lpo_record *to, const struct trees *t,
     put_tree(to, t, lines, n, shown);
     for (size_t i = 0; i < rows; i++)
         line_of[i] = shown[f->line_of[i]];
-    free(above);
     free(shown);
-    free(members);
-    free(lines);
 }
 
 static int64_t host_total(const struct lpo_region_scope *s)
@@ -323,10 +319,10 @@ uint32_t *lpo_page_put_regions(struct lpo_record *to, const struct lpo_analysis 
     struct trees t = { s, kernels, idle_by_row(a, s), host_total(s),
                        lpo_xcalloc(kernels->count + 1, sizeof *t.sums) };
     uint32_t *nodes = lpo_xrealloc(NULL, a->tree->nodes.len + 1, sizeof *nodes);
-    uint32_t *shown = lpo_xcalloc(n + 1, sizeof *shown);
-    uint32_t *rows = lpo_xcalloc(n + 1, sizeof *rows);
-    uint32_t *line_of = lpo_xcalloc(n + 1, sizeof *line_of);
-    struct line *lines = lpo_xcalloc(n + 1, sizeof *lines);
+    LPO_FREED uint32_t *shown = lpo_xcalloc(n + 1, sizeof *shown);
+    LPO_FREED uint32_t *rows = lpo_xcalloc(n + 1, sizeof *rows);
+    LPO_FREED uint32_t *line_of = lpo_xcalloc(n + 1, sizeof *line_of);
+    LPO_FREED struct line *lines = lpo_xcalloc(n + 1, sizeof *lines);
 
     for (size_t i = 0; i < n; i++)
         line_of[i] = LPO_NONE;
@@ -344,10 +340,6 @@ uint32_t *lpo_page_put_regions(struct lpo_record *to, const struct lpo_analysis 
     for (size_t i = 0; i < n; i++)
         nodes[s->rows.at[i].node == LPO_NODE_OUTSIDE ? a->tree->nodes.len : s->rows.at[i].node] =
             shown[i];
-    free(lines);
-    free(line_of);
-    free(rows);
-    free(shown);
     free(t.sums);
     free(t.idle_ns);
     return nodes;

@@ -210,12 +210,11 @@ static void put_modules(struct lpo_record *data, const struct lpo_static_report 
 {
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
     struct lpo_record *modules = lpo_doc_put_list(data, "modules");
-    lpo_module_vec rows = { 0 };
+    LPO_FREED lpo_module_vec rows = { 0 };
 
     lpo_model_modules_list(arena, report->needs, &rows);
     for (size_t i = 0; i < rows.len; i++)
         put_module(lpo_doc_put_record(modules, NULL), report, &rows.at[i]);
-    lpo_vec_free(&rows);
 }
 
 static void put_sweep(struct lpo_record *data, const struct lpo_static_report *report)

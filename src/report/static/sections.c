@@ -236,7 +236,7 @@ static void add_modules(struct lpo_doc *doc, const struct lpo_model_needs *n)
                       titled(doc, n, "By module", "By module, FLOPs and times of",
                              " without communication, parameters of the whole model"),
                       module_columns, sizeof module_columns / sizeof *module_columns);
-    lpo_module_vec rows = { 0 };
+    LPO_FREED lpo_module_vec rows = { 0 };
     bool *done;
 
     lpo_model_modules_list(arena, n, &rows);
@@ -253,7 +253,6 @@ static void add_modules(struct lpo_doc *doc, const struct lpo_model_needs *n)
         if (!done[i])
             module_row(t, n, &rows.at[i], layers, last);
     }
-    lpo_vec_free(&rows);
 }
 
 static const struct lpo_column sweep_columns[] = {

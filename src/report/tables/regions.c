@@ -397,7 +397,7 @@ void lpo_report_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *
     const struct lpo_region_scope *s = lpo_analysis_all(a);
     const struct lpo_wall *w = lpo_analysis_wall(a);
     LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(s, options->fold_over);
-    struct line_idle *idle = lpo_xcalloc(fold->rows.len + 1, sizeof *idle);
+    LPO_FREED struct line_idle *idle = lpo_xcalloc(fold->rows.len + 1, sizeof *idle);
     line_rows lines = { 0 };
 
     for (size_t i = 0; i < s->rows.len; i++) {
@@ -428,7 +428,6 @@ void lpo_report_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *
               &lines,
               "region:Launched_from idle_ns blocked_ns host_ns=late_ns queued_ns unknown_ns gaps",
               options);
-    free(idle);
 }
 
 /* --- sampled counters ------------------------------------------------------------------------- */
@@ -468,7 +467,7 @@ struct lpo_table *lpo_report_add_region_counters(struct lpo_doc *doc, const stru
                                                  const struct lpo_table_options *options)
 {
     LPO_AUTO(lpo_region_fold) fold = NULL;
-    struct line_counters *counters;
+    LPO_FREED struct line_counters *counters = NULL;
     line_rows lines = { 0 };
     struct lpo_table *t;
 
@@ -489,7 +488,6 @@ struct lpo_table *lpo_report_add_region_counters(struct lpo_doc *doc, const stru
                   "pcie_bytes_read? pcie_bytes_written? nvlink_bytes_received? nvlink_bytes_sent? "
                   "dram_bytes_own border_share",
                   options);
-    free(counters);
     return t;
 }
 
@@ -499,7 +497,7 @@ struct lpo_table *lpo_report_add_captured_counters(struct lpo_doc *doc,
                                                    const struct lpo_table_options *options)
 {
     LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(s, options->fold_over);
-    struct line_counters *counters = sum_counters(a, s, fold);
+    LPO_FREED struct line_counters *counters = sum_counters(a, s, fold);
     struct lpo_table *t = NULL;
     line_rows lines = { 0 };
 
@@ -517,7 +515,6 @@ struct lpo_table *lpo_report_add_captured_counters(struct lpo_doc *doc,
                       "dram_rate=captured_rate tensor_active=captured_tensor "
                       "sm_active=captured_sm",
                       options);
-    free(counters);
     return t;
 }
 
@@ -541,10 +538,10 @@ struct lpo_table *lpo_report_add_call_counters(struct lpo_doc *doc, const struct
                                           ? &a->sampled->gpus.at[0]
                                           : NULL; /* others run the same */
     LPO_AUTO(lpo_region_fold) fold = NULL;
-    struct lpo_call_spread *spreads;
+    LPO_FREED struct lpo_call_spread *spreads = NULL;
     struct lpo_table *t = NULL;
     line_rows lines = { 0 };
-    uint32_t *nodes;
+    LPO_FREED uint32_t *nodes = NULL;
 
     if (!g || s->id.kind != LPO_SCOPE_ALL || !g->calls.len)
         return NULL;
@@ -573,8 +570,6 @@ struct lpo_table *lpo_report_add_call_counters(struct lpo_doc *doc, const struct
                       "sm_active_min=call_sm_min~4? sm_active_median=call_sm_median~3? "
                       "sm_active_max=call_sm_max~4?",
                       options);
-    free(nodes);
-    free(spreads);
     return t;
 }
 

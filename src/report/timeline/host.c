@@ -53,7 +53,7 @@ static bool has_room(struct lpo_timeline *b, size_t events, const char *what)
 static void add_calls(struct lpo_timeline *b)
 {
     const struct lpo_trace *t = b->a->trace;
-    struct lpo_map_pair seen = { 0 };
+    LPO_FREED struct lpo_map_pair seen = { 0 };
     bool fresh;
 
     if (!has_room(b, t->calls.len + t->launches.len + t->gpu_ops.len, "calls and launches"))
@@ -71,13 +71,12 @@ static void add_calls(struct lpo_timeline *b)
             add_span(b, b->call_lanes, t->launches.at[i].thread, "API calls", "launch",
                      t->launches.at[i].start_ns, t->launches.at[i].end_ns);
     }
-    lpo_map_pair_free(&seen);
 }
 
 static void add_operators(struct lpo_timeline *b)
 {
     const struct lpo_trace *t = b->a->trace;
-    uint32_t *lanes = lpo_xrealloc(NULL, t->threads.len + 1, sizeof *lanes);
+    LPO_FREED uint32_t *lanes = lpo_xrealloc(NULL, t->threads.len + 1, sizeof *lanes);
 
     for (size_t i = 0; i <= t->threads.len; i++)
         lanes[i] = LPO_NONE;
@@ -86,14 +85,13 @@ static void add_operators(struct lpo_timeline *b)
             add_span(b, lanes, t->ops.at[i].thread, "operators",
                      lpo_trace_text(t, t->ops.at[i].name), t->ops.at[i].start_ns,
                      t->ops.at[i].end_ns);
-    free(lanes);
 }
 
 /* Each is a span without length: viewers draw a line. */
 static void add_marks(struct lpo_timeline *b)
 {
     const struct lpo_trace *t = b->a->trace;
-    uint32_t *lanes = lpo_xrealloc(NULL, t->threads.len + 1, sizeof *lanes);
+    LPO_FREED uint32_t *lanes = lpo_xrealloc(NULL, t->threads.len + 1, sizeof *lanes);
 
     for (size_t i = 0; i <= t->threads.len; i++)
         lanes[i] = LPO_NONE;
@@ -101,7 +99,6 @@ static void add_marks(struct lpo_timeline *b)
         for (size_t i = 0; i < t->marks.len; i++)
             add_span(b, lanes, t->marks.at[i].thread, "marks",
                      lpo_trace_text(t, t->marks.at[i].name), t->marks.at[i].ns, t->marks.at[i].ns);
-    free(lanes);
 }
 
 void lpo_timeline_add_host(struct lpo_timeline *b)
@@ -140,7 +137,7 @@ void lpo_timeline_count_waiting(struct lpo_timeline *b, const uint32_t *ops, siz
                                 uint32_t lane)
 {
     const struct lpo_trace *t = b->a->trace;
-    LPO_VEC(struct change) changes = { 0 };
+    LPO_FREED LPO_VEC(struct change) changes = { 0 };
     int64_t waiting = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -154,10 +151,8 @@ void lpo_timeline_count_waiting(struct lpo_timeline *b, const uint32_t *ops, siz
         lpo_vec_push(&changes,
                      (struct change){ lpo_timeline_at(b, op->process, op->start_ns), -1 });
     }
-    if (changes.len > b->left) {
-        lpo_vec_free(&changes);
+    if (changes.len > b->left)
         return;
-    }
     b->left -= changes.len;
     if (changes.len)
         qsort(changes.at, changes.len, sizeof *changes.at, by_time);
@@ -167,5 +162,4 @@ void lpo_timeline_count_waiting(struct lpo_timeline *b, const uint32_t *ops, siz
             lpo_vec_push(&b->f->counts, (struct lpo_count){ changes.at[i].ns, (double)waiting, lane,
                                                             "operations launched, not started" });
     }
-    lpo_vec_free(&changes);
 }

@@ -72,7 +72,7 @@ static void move_arrow(const struct lpo_map *moved, uint32_t *lane, int64_t ns)
 
 void lpo_timeline_nest(struct lpo_figure *f)
 {
-    uint32_t *rows = lpo_xrealloc(NULL, f->spans.len + 1, sizeof *rows);
+    LPO_FREED uint32_t *rows = lpo_xrealloc(NULL, f->spans.len + 1, sizeof *rows);
     struct lpo_map *moved = lpo_map_create();
     size_t n = f->spans.len;
 
@@ -92,5 +92,4 @@ void lpo_timeline_nest(struct lpo_figure *f)
         move_arrow(moved, &f->arrows.at[i].to, f->arrows.at[i].to_ns);
     }
     lpo_map_destroy(moved);
-    free(rows);
 }

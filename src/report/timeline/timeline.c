@@ -186,8 +186,8 @@ static void add_device(struct lpo_timeline *b, const uint32_t *rows, size_t coun
 {
     const struct lpo_trace *t = b->a->trace;
     const char *group = lpo_timeline_group(b, t->gpu_ops.at[rows[0]].device);
-    struct lpo_map_pair streams = { 0 };
-    LPO_VEC(uint32_t) lanes = { 0 };
+    LPO_FREED struct lpo_map_pair streams = { 0 };
+    LPO_FREED LPO_VEC(uint32_t) lanes = { 0 };
 
     for (size_t i = 0; i < sizeof all_bands / sizeof *all_bands; i++)
         if (i == 0 || b->a->tree->launch_links)
@@ -207,14 +207,12 @@ static void add_device(struct lpo_timeline *b, const uint32_t *rows, size_t coun
         lpo_timeline_add_arrow(b, w, lanes.at[row]);
     }
     lpo_timeline_count_waiting(b, rows, count, lanes.at[0]);
-    lpo_vec_free(&lanes);
-    lpo_map_pair_free(&streams);
 }
 
 static void add_devices(struct lpo_timeline *b)
 {
     const struct lpo_trace *t = b->a->trace;
-    uint32_t *rows = lpo_xrealloc(NULL, t->gpu_ops.len + 1, sizeof *rows);
+    LPO_FREED uint32_t *rows = lpo_xrealloc(NULL, t->gpu_ops.len + 1, sizeof *rows);
     size_t n = 0;
 
     for (size_t i = 0; i < t->gpu_ops.len; i++)
@@ -228,7 +226,6 @@ static void add_devices(struct lpo_timeline *b)
             i++;
         add_device(b, rows + from, i - from);
     }
-    free(rows);
 }
 
 /* Category and colour. Viewers colour slices by their names; the colour is among the details. */

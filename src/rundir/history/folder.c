@@ -86,7 +86,7 @@ int lpo_history_folder_add(const char *dir, const struct lpo_history_entry *e, i
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     LPO_STR text = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&text, 0);
-    found_vec all = { 0 };
+    LPO_FREED found_vec all = { 0 };
     const char *file = NULL;
     int rc = list(a, dir, &all, err);
 
@@ -102,7 +102,6 @@ int lpo_history_folder_add(const char *dir, const struct lpo_history_entry *e, i
     }
     if (rc == 0)
         rc = give_number(a, dir, file, e->name, id, err);
-    lpo_vec_free(&all);
     return rc;
 }
 
@@ -160,7 +159,7 @@ int lpo_history_folder_each(const char *dir, const struct lpo_history_query *q,
                             lpo_history_fn *each, void *ctx, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    found_vec all = { 0 };
+    LPO_FREED found_vec all = { 0 };
     size_t kept = 0;
     int rc = list(a, dir, &all, err);
 
@@ -169,6 +168,5 @@ int lpo_history_folder_each(const char *dir, const struct lpo_history_query *q,
             all.at[kept++] = all.at[i];
     for (size_t i = q->last && kept > q->last ? kept - q->last : 0; rc == 0 && i < kept; i++)
         rc = read_one(dir, &all.at[i], q->brief, each, ctx, err);
-    lpo_vec_free(&all);
     return rc;
 }

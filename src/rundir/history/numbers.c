@@ -43,7 +43,7 @@ bool lpo_history_numbers_known(const char *path)
     FILE *f = csv || lpo_str_ends(path, ".json") || lpo_str_ends(path, ".jsonl")
                   ? fopen(path, "rbe")
                   : NULL;
-    char *head;
+    LPO_FREED char *head = NULL;
 
     if (!f)
         return false;
@@ -54,7 +54,6 @@ bool lpo_history_numbers_known(const char *path)
                     : !strstr(head, "\"traceEvents\"") &&
                           holds_any(head, marks, sizeof marks / sizeof *marks);
     fclose(f);
-    free(head);
     return known;
 }
 

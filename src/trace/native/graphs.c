@@ -121,7 +121,7 @@ static double bandwidth(const struct lpo_trace *t)
 
 static void learn(const struct native *n, struct eager *e)
 {
-    groups all = { 0 };
+    LPO_FREED groups all = { 0 };
 
     e->least_ns = -1;
     e->rate = bandwidth(n->trace);
@@ -141,7 +141,6 @@ static void learn(const struct native *n, struct eager *e)
         mean_add(&e->names, &g->linker, sizeof g->linker, &g->mean);
         *lpo_map_put(e->full, (const char *)&key, sizeof key, NULL) = g->shape;
     }
-    lpo_vec_free(&all);
 }
 
 /* Copies and memsets inside graphs move device memory; those outside, to and from the host, say
@@ -338,7 +337,7 @@ static const struct native_graph *listed(struct native *n, const struct native_w
 void lpo_native_lay_out_graphs(struct native *n)
 {
     size_t count = n->trace->gpu_ops.len - n->first_gpu_op, laid = 0, next = 0;
-    struct lpo_gpu_op *read;
+    LPO_FREED struct lpo_gpu_op *read = NULL;
 
     /* the only record of a damaged file may break off behind the number of its graph */
     if (n->wholes.len == 0 || count == 0)
@@ -359,5 +358,4 @@ void lpo_native_lay_out_graphs(struct native *n)
             lpo_vec_push(&n->trace->gpu_ops, read[i]);
         }
     }
-    free(read);
 }

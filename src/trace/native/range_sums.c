@@ -173,7 +173,7 @@ uint32_t lpo_native_sums_name(struct native *n, const char *text, size_t len)
 static void show_less(struct native *n)
 {
     uint32_t gone = --n->shown_levels;
-    uint32_t *rows = lpo_xrealloc(NULL, n->shown.len, sizeof *rows);
+    LPO_FREED uint32_t *rows = lpo_xrealloc(NULL, n->shown.len, sizeof *rows);
     size_t kept = 0;
 
     for (size_t i = 0; i < n->shown.len; i++) {
@@ -195,7 +195,6 @@ static void show_less(struct native *n)
                 open->range = open->range == LPO_NONE ? LPO_NONE : rows[open->range];
         }
     }
-    free(rows);
 }
 
 static uint32_t show(struct native *n, const struct lpo_range *range, size_t level)

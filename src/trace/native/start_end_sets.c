@@ -85,7 +85,7 @@ static void cut(struct native *n, struct native_sets *s, const struct edge *edge
 void lpo_native_sets_find(struct native *n)
 {
     struct native_sets *s = lpo_xcalloc(1, sizeof *s);
-    LPO_VEC(struct edge) edges = { 0 };
+    LPO_FREED LPO_VEC(struct edge) edges = { 0 };
 
     n->sets = s;
     s->by_names = lpo_map_create();
@@ -102,7 +102,6 @@ void lpo_native_sets_find(struct native *n)
     if (edges.len)
         qsort(edges.at, edges.len, sizeof *edges.at, by_time);
     cut(n, s, edges.at, edges.len);
-    lpo_vec_free(&edges);
 }
 
 void lpo_native_sets_destroy(struct native_sets *s)

@@ -150,12 +150,9 @@ static size_t start_end_frames(struct lpo_trace *t, const char *p, const char *e
 uint32_t lpo_ncu_cells_stack(struct lpo_trace *t, const char *push_pop, size_t push_pop_len,
                              const char *start_end, size_t start_end_len, unsigned *threads)
 {
-    struct lpo_frame *frames = lpo_xcalloc(MAX_FRAMES, sizeof *frames);
+    LPO_FREED struct lpo_frame *frames = lpo_xcalloc(MAX_FRAMES, sizeof *frames);
     size_t n = push_pop_frames(t, push_pop, push_pop + push_pop_len, frames, threads);
-    uint32_t stack;
 
     n += start_end_frames(t, start_end, start_end + start_end_len, frames + n, MAX_FRAMES - n);
-    stack = lpo_trace_stack(t, frames, n);
-    free(frames);
-    return stack;
+    return lpo_trace_stack(t, frames, n);
 }

@@ -131,7 +131,7 @@ static void add_thread(struct state *s, struct lpo_proto m, uint64_t thread)
 
 static uint32_t parse_state(struct lpo_trace *t, struct lpo_proto message, uint64_t thread)
 {
-    struct state *s = lpo_xcalloc(1, sizeof *s);
+    LPO_FREED struct state *s = lpo_xcalloc(1, sizeof *s);
     uint32_t stack;
 
     s->t = t;
@@ -153,7 +153,6 @@ static uint32_t parse_state(struct lpo_trace *t, struct lpo_proto message, uint6
     }
     stack = lpo_trace_stack(t, s->frames, s->nframes);
     free(s->frames);
-    free(s);
     return stack;
 }
 

@@ -342,7 +342,7 @@ static void split_domains(struct table *s)
     for (size_t i = s->first_range; s->domains && i < t->ranges.len; i++) {
         struct lpo_range *r = &t->ranges.at[i];
         size_t len = lpo_trace_text_len(t, r->name);
-        char *name = lpo_xmalloc(len + 1);
+        LPO_FREED char *name = lpo_xmalloc(len + 1);
         size_t domain;
 
         memcpy(name, lpo_trace_text(t, r->name), len + 1);
@@ -350,7 +350,6 @@ static void split_domains(struct table *s)
         if (domain > 0)
             r->domain = lpo_trace_domain(t, name, domain);
         r->name = lpo_trace_name(t, name + domain + 1);
-        free(name);
     }
 }
 
