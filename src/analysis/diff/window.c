@@ -62,13 +62,21 @@ static int64_t step_end(const struct lpo_program_step *x)
     return x->device != UINT16_MAX ? x->last_ns : x->start_ns + x->host_ns;
 }
 
-/* Where the host runs ahead, a step of the GPU is waited for by nobody: the first one begins with
- * its own work, as all others begin with the end of the one before. */
-static int64_t first_start(const struct lpo_program_step *first)
+/* All steps but the first begin with the end of the one before, which is `lag` behind their host in
+ * the middle. So far behind its host the first one begins, too, and with its own work at the
+ * latest.
+ */
+static int64_t first_start(const struct lpo_program_step *first, size_t steps)
 {
-    bool ahead = first->device != UINT16_MAX && first[1].start_ns < first->last_ns;
+    int64_t *lags = lpo_xcalloc(steps, sizeof *lags), start = first->start_ns;
 
-    return ahead ? first->gpu_start_ns : first->start_ns;
+    for (size_t i = 1; i < steps; i++)
+        lags[i - 1] = step_end(&first[i - 1]) - first[i].start_ns;
+    lpo_order_sort_ns(lags, steps - 1);
+    if (lags[(steps - 1) / 2] > 0)
+        start += lags[(steps - 1) / 2];
+    free(lags);
+    return first->device != UINT16_MAX && start > first->gpu_start_ns ? first->gpu_start_ns : start;
 }
 
 static bool window_of_steps(struct window *w, const struct lpo_phases_window *p)
@@ -78,7 +86,7 @@ static bool window_of_steps(struct window *w, const struct lpo_phases_window *p)
 
     if (!steps || p->steps < 2)
         return false;
-    lpo_vec_push(&ends, first_start(&steps->rows.at[p->first_step]));
+    lpo_vec_push(&ends, first_start(&steps->rows.at[p->first_step], p->steps));
     for (size_t i = p->first_step; i < p->first_step + p->steps; i++) {
         int64_t end = step_end(&steps->rows.at[i]), last = ends.at[ends.len - 1];
 
