@@ -333,9 +333,25 @@ static void group_gpu_ops(struct critical_rows *r, const struct lpo_trace *t)
     r->starts = at;
 }
 
+static void group_threads(struct critical_rows *r, const struct lpo_trace *t)
+{
+    size_t *next;
+
+    r->threads = lpo_xrealloc(NULL, t->threads.len + 1, sizeof *r->threads);
+    r->thread_starts = lpo_xcalloc(t->processes.len + 2, sizeof *r->thread_starts);
+    next = r->thread_starts + 1; /* one behind while they are filled */
+    for (size_t i = 0; i < t->threads.len; i++)
+        next[t->threads.at[i].process + 1]++;
+    for (size_t i = 0; i < t->processes.len; i++)
+        next[i + 1] += next[i];
+    for (uint32_t i = 0; i < t->threads.len; i++)
+        r->threads[next[t->threads.at[i].process]++] = i;
+}
+
 void lpo_critical_rows_find(struct critical_rows *r, const struct lpo_trace *t)
 {
     group_gpu_ops(r, t);
+    group_threads(r, t);
     r->waits = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *r->waits);
     for (uint32_t i = 0; i < lpo_trace_name_count(t); i++)
         r->waits[i] = lpo_critical_waits(lpo_trace_text(t, i));
@@ -348,6 +364,8 @@ void lpo_critical_rows_free(struct critical_rows *r)
 {
     free(r->op_rows);
     free(r->starts);
+    free(r->threads);
+    free(r->thread_starts);
     free(r->waits);
     free(r->call_of);
 }

@@ -244,11 +244,11 @@ void lpo_critical_host_build(struct critical_graph *g, const struct critical_inp
 {
     size_t threads = 0;
 
-    for (uint32_t i = 0; i < g->t->threads.len; i++) {
+    for (size_t i = in->rows->thread_starts[in->process];
+         i < in->rows->thread_starts[in->process + 1u]; i++) {
         size_t before = g->calls.len;
 
-        if (g->t->threads.at[i].process == in->process)
-            add_thread(g, in, i);
+        add_thread(g, in, in->rows->threads[i]);
         threads += g->calls.len > before;
     }
     if (threads > 1)

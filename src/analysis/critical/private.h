@@ -103,6 +103,8 @@ static inline uint32_t lpo_critical_launch(const struct critical_graph *g, uint3
 struct critical_rows {
     uint32_t *op_rows; /* those with times, by process, then start */
     size_t *starts;    /* per process: where its own begin; one more for the end */
+    uint32_t *threads; /* of the trace, by process */
+    size_t *thread_starts;
     bool *waits;       /* per name: such a call waits for the GPU */
     uint32_t *call_of; /* room for one number per launch */
 };

@@ -497,12 +497,13 @@ static void work_free(struct ladder_work *w)
     free(w->in_ns);
 }
 
-/* The processes of a trace, each on a thread. */
+/* The processes of a trace that ran something on a GPU, each on a thread. */
 struct processes {
     struct ladder_work work; /* what is the same for all of them */
     struct lpo_ladders *out;
-    struct lpo_ladder *all; /* of each process; without a window where it has none */
-    size_t first;           /* of those that are done on all cores */
+    LPO_VEC(struct lpo_ladder) all; /* without a window where there is none */
+    int64_t *end_ns;                /* per thread: what it did last in the window */
+    size_t first;                   /* of those that are done on all cores */
     bool has_cautions;
 };
 
@@ -518,30 +519,28 @@ static void climb_of(struct ladder_work *w)
     note_times(w);
 }
 
-static void find_ladder(void *ctx, size_t process)
+static void find_ladder(void *ctx, size_t i)
 {
     struct processes *p = ctx;
     struct ladder_work w = p->work;
-    struct lpo_ladder l = { .process = (uint16_t)process };
-    int64_t *end_ns = lpo_xcalloc(w.t->threads.len + 1, sizeof *end_ns);
+    struct lpo_ladder l = { .process = p->all.at[i].process };
     struct critical_input in = lpo_critical_input(w.tree, w.rows, l.process);
 
     w.out = &l;
-    l.window = lpo_ladder_window(&w, l.process, end_ns);
-    in.window = (struct critical_window){ l.window.start_ns, l.window.wall_ns, end_ns };
-    if (l.window.wall_ns > 0 && in.nops) {
-        lpo_critical_graph_build(&w.g, &in);
-        w.g.start_ns = l.window.start_ns;
-        w.replay.g = &w.g;
-        climb_of(&w);
-        if (!p->has_cautions) { /* of the first one */
-            lpo_ladder_cautions(&w, p->out);
-            p->has_cautions = true;
-        }
-        p->all[process] = l;
-        work_free(&w);
+    l.window = lpo_ladder_window(&w, l.process, p->end_ns);
+    in.window = (struct critical_window){ l.window.start_ns, l.window.wall_ns, p->end_ns };
+    if (l.window.wall_ns <= 0)
+        return;
+    lpo_critical_graph_build(&w.g, &in);
+    w.g.start_ns = l.window.start_ns;
+    w.replay.g = &w.g;
+    climb_of(&w);
+    if (!p->has_cautions) { /* of the first one */
+        lpo_ladder_cautions(&w, p->out);
+        p->has_cautions = true;
     }
-    free(end_ns);
+    p->all.at[i] = l;
+    work_free(&w);
 }
 
 static void find_rest(void *ctx, size_t i)
@@ -555,10 +554,9 @@ static void find_rest(void *ctx, size_t i)
  * analysis has been computed then. The rest on all cores; in a run folder each reads its power. */
 static void find_all(const struct lpo_analysis *a, struct ladder_work w, struct lpo_ladders *out)
 {
-    size_t count = w.t->processes.len;
     struct critical_rows rows;
     struct ladder_links *links;
-    struct processes p = { .out = out, .all = lpo_xcalloc(count + 1, sizeof *p.all) };
+    struct processes p = { .out = out };
 
     lpo_critical_rows_find(&rows, w.t);
     lpo_region_tree_look_up_classes(w.tree);
@@ -568,13 +566,18 @@ static void find_all(const struct lpo_analysis *a, struct ladder_work w, struct 
     w.pinned_rate = lpo_ladder_pinned_rate(w.t);
     w.links = links = lpo_ladder_links_create(&w);
     p.work = w;
-    while (p.first < count && (!p.has_cautions || (w.d && w.d->dir)))
+    p.end_ns = lpo_xcalloc(w.t->threads.len + 1, sizeof *p.end_ns);
+    for (size_t i = 0; i < w.t->processes.len && p.all.len < lpo_budget()->scopes; i++)
+        if (rows.starts[i + 1] > rows.starts[i])
+            lpo_vec_push(&p.all, (struct lpo_ladder){ .process = (uint16_t)i });
+    while (p.first < p.all.len && (!p.has_cautions || (w.d && w.d->dir)))
         find_ladder(&p, p.first++);
-    lpo_thread_each(count - p.first, find_rest, &p);
-    for (size_t i = 0; i < count && out->all.len < lpo_budget()->scopes; i++)
-        if (p.all[i].window.wall_ns > 0)
-            lpo_vec_push(&out->all, p.all[i]);
-    free(p.all);
+    lpo_thread_each(p.all.len - p.first, find_rest, &p);
+    for (size_t i = 0; i < p.all.len; i++)
+        if (p.all.at[i].window.wall_ns > 0)
+            lpo_vec_push(&out->all, p.all.at[i]);
+    lpo_vec_free(&p.all);
+    free(p.end_ns);
     lpo_ladder_links_destroy(links);
     lpo_critical_rows_free(&rows);
 }

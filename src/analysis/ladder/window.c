@@ -27,6 +27,12 @@ static int64_t thread_end(const struct lpo_trace *t, uint32_t thread, int64_t st
     return last < end_ns ? last : end_ns;
 }
 
+/* The threads of a process. */
+static size_t first_thread(const struct ladder_work *w, size_t process)
+{
+    return w->rows->thread_starts[process];
+}
+
 /* The GPU operations of a process, in order of time. */
 static size_t first_op(const struct ladder_work *w, size_t process)
 {
@@ -45,11 +51,12 @@ static void trim(const struct ladder_work *w, uint16_t process, struct lpo_time_
     const struct lpo_trace *t = w->t;
     int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
 
-    for (uint32_t i = 0; i < t->threads.len; i++) {
-        struct lpo_host_walk walk = lpo_host_walk(t, i, slices);
+    for (size_t i = first_thread(w, process); i < first_thread(w, process + 1u); i++) {
+        uint32_t thread = w->rows->threads[i];
+        struct lpo_host_walk walk = lpo_host_walk(t, thread, slices);
         struct lpo_slice s;
 
-        if (t->threads.at[i].process != process || !lpo_host_rows(t, i, LPO_HOST_LAUNCH).len)
+        if (!lpo_host_rows(t, thread, LPO_HOST_LAUNCH).len)
             continue;
         while (lpo_host_next(&walk, &s)) {
             start_ns = s.start_ns < start_ns ? s.start_ns : start_ns;
@@ -99,13 +106,11 @@ static int64_t last_recorded(const struct ladder_work *w, uint16_t process,
     const struct lpo_trace *t = w->t;
     int64_t end_ns = out->start_ns + out->wall_ns, last = out->start_ns;
 
-    for (uint32_t i = 0; i < t->threads.len; i++) {
-        struct lpo_host_walk walk;
+    for (size_t i = first_thread(w, process); i < first_thread(w, process + 1u); i++) {
+        struct lpo_host_walk walk =
+            lpo_host_walk(t, w->rows->threads[i], LPO_HOST_SLICES & ~LPO_HOST_RANGE);
         struct lpo_slice s;
 
-        if (t->threads.at[i].process != process)
-            continue;
-        walk = lpo_host_walk(t, i, LPO_HOST_SLICES & ~LPO_HOST_RANGE);
         while (lpo_host_next(&walk, &s) && s.start_ns < end_ns)
             last = s.end_ns > last ? s.end_ns : last;
     }
@@ -213,10 +218,9 @@ struct lpo_time_window lpo_ladder_window(const struct ladder_work *w, uint16_t p
     cut_tail(w, process, &out);
     if (out.steps <= 1)
         skip_earlier(w, process, &out);
-    for (uint32_t i = 0; i < w->t->threads.len; i++)
-        end_ns[i] = w->t->threads.at[i].process == process
-                        ? thread_end(w->t, i, out.start_ns, out.start_ns + out.wall_ns)
-                        : LPO_NO_TIME;
+    for (size_t i = first_thread(w, process); i < first_thread(w, process + 1u); i++)
+        end_ns[w->rows->threads[i]] =
+            thread_end(w->t, w->rows->threads[i], out.start_ns, out.start_ns + out.wall_ns);
     find_gpu(w, process, &out);
     return out;
 }
