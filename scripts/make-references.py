@@ -139,6 +139,22 @@ def clean(kind, rows, rates):
     return list(best.values())
 
 
+def solve(rows):
+    """x of A x = b, by elimination; a row holds one of A and its b."""
+    n = len(rows)
+    for i in range(n):
+        pivot = max(range(i, n), key=lambda r: abs(rows[r][i]))
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        for j in range(i + 1, n):
+            f = rows[j][i] / rows[i][i]
+            if f:
+                rows[j] = [y - f * x for x, y in zip(rows[i], rows[j])]
+    x = [0.0] * n
+    for i in reversed(range(n)):
+        x[i] = (rows[i][n] - sum(rows[i][k] * x[k] for k in range(i + 1, n))) / rows[i][i]
+    return x
+
+
 class Table:
     """One kind: variants with a grid each; grids of one first word share their axes."""
 
@@ -200,14 +216,30 @@ class Table:
             for key, y in self.planes(f, a, near):
                 errors[key].append(abs(y - self.points[f][a]))
         self.weight = {k: 1 / (sorted(e)[len(e) // 2] ** 2 + 1e-6) for k, e in errors.items()}
-        self.by_planes = False
-        alone, planes = (self.known_errors(some, way) for way in (False, True))
-        self.by_planes = planes < alone
+        ways = [self.by_lines, self.by_planes] + ([self.by_surface] if len(some) < 3000 else [])
+        self.way = min(ways, key=lambda way: self.known_errors(some[:300], way))
 
-    def known_errors(self, some, by_planes):
-        self.by_planes = by_planes
+    def known_errors(self, some, way):
+        self.way = way
         found = [abs(y - self.points[f][a]) for f, a in some for y in [self.estimate(f, a)[0]] if y is not None]
         return sum(sorted(found)[len(found) * part // 10] for part in (5, 9)) if found else 0
+
+    def by_surface(self, fixed, at, near):
+        """Through the nearest points a surface of the least surprise (kriging): for small tables that are smooth."""
+        def spot(a):
+            return [math.log2(x + 1) * (0.15 if i < self.along else 0.1) for i, x in enumerate(a)]
+
+        def alike(p, q):
+            return math.exp(-math.dist(p, q))
+
+        here = spot(at)
+        points = sorted((math.dist(here, spot(a)), a) for a in self.points[fixed] if a != at)[:40]
+        spots = [spot(a) for _, a in points]
+        if len(spots) < 4:
+            return self.by_lines(fixed, at, near)
+        rows = [[alike(p, q) + (0.0005 if p is q else 0) for q in spots] + [1, alike(p, here)] for p in spots]
+        weights = solve(rows + [[1] * len(spots) + [0, 1]])
+        return sum(w * self.points[fixed][a] for w, (_, a) in zip(weights, points))
 
     def planes(self, fixed, at, near):
         """((i, j), ratio): what two neighbours say together, less what stands in the corner between them. It follows what
@@ -222,24 +254,25 @@ class Table:
                             yield (i, j), along_i + along_j - corner
 
     def estimate(self, fixed, at):
-        """(ratio, certain) from the neighbours: the weighted median of what planes say, with what lines along the axes
-        say where planes are few. A mean would follow the one that is wrong."""
+        """(ratio, certain) from the neighbours, by the way that does best here."""
         near = [self.neighbours(fixed, at, i) for i in range(len(at))]
-        certain = any(low and high for low, high in near)
-        found = []
-        if self.by_planes:
-            found = [(y, self.weight.get(key, 0) / 4) for key, y in self.planes(fixed, at, near)]
-        if len(found) < 4:
-            for i, (low, high) in enumerate(near):
-                if low and high:
-                    found.append((self.between(at[i], low, high), self.weight.get(i, 0)))
-                elif low or high:
-                    found.append(((low or high)[1], self.weight.get(i, 0) * 0.1))
-        if not found:
-            return None, False
+        return self.way(fixed, at, near), any(low and high for low, high in near)
+
+    def by_planes(self, fixed, at, near):
+        found = [(y, self.weight.get(key, 0) / 4) for key, y in self.planes(fixed, at, near)]
+        return self.middle(found) if len(found) >= 4 else self.by_lines(fixed, at, near, found)
+
+    def by_lines(self, fixed, at, near, found=()):
+        """The weighted median of what lines along the axes say. A mean would follow the one that is wrong."""
+        found = list(found)
+        for i, (low, high) in enumerate(near):
+            if low and high:
+                found.append((self.between(at[i], low, high), self.weight.get(i, 0)))
+            elif low or high:
+                found.append(((low or high)[1], self.weight.get(i, 0) * 0.1))
         if len(found) < 3:  # of two, the axis that can be trusted more
-            return max(found, key=lambda f: f[1])[0], certain
-        return self.middle(found), certain
+            return max(found, key=lambda f: f[1])[0] if found else None
+        return self.middle(found)
 
     @staticmethod
     def middle(found):
