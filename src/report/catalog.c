@@ -39,7 +39,7 @@ typedef struct rung_at rung_row;
 #define RUNG(X)                                                                                    \
     X(rung, number, "Rung", COUNT, KEY, "from 1, the largest saving first", r->number)             \
     X(rung, id, "Kind", TEXT, KEY, "kind of the change, as in docs/findings.md",                   \
-      lpo_ladder_id(r->rung->kind))                                                                \
+      lpo_ladder_ids[r->rung->kind])                                                               \
     X(rung, where, "Where", TEXT, KEY, "file and line or operator, region; else the GPU",          \
       lpo_report_rung_where(&r->words, r->rung))                                                   \
     X(rung, saving_ns, "Saving", NS, ADDS,                                                         \

@@ -28,7 +28,7 @@ void lpo_report_folder_judge(struct lpo_arena *arena, const struct lpo_rundir *d
         row->verdict = lpo_report_ladder_rest(&w);
         return;
     }
-    row->id = lpo_ladder_id(r->kind);
+    row->id = lpo_ladder_ids[r->kind];
     row->verdict = lpo_report_rung_title(&w, r);
     row->saving =
         lpo_report_rung_has_time(&w, r) || r->bytes ? lpo_report_rung_saving(&w, r) : NULL;

@@ -22,7 +22,7 @@ static struct embedded {
         .name = #table, .text = lpo_rules_##table, .len = &lpo_rules_##table##_len                 \
     }
     FILE_OF(kernels),  FILE_OF(operators), FILE_OF(steps), FILE_OF(clients), FILE_OF(metrics),
-    FILE_OF(families), FILE_OF(settings),  FILE_OF(tools), FILE_OF(secrets),
+    FILE_OF(families), FILE_OF(settings),  FILE_OF(tools), FILE_OF(secrets), FILE_OF(findings),
 #undef FILE_OF
 };
 

@@ -168,7 +168,7 @@ static void write_rest(struct lpo_json_writer *w, const struct lpo_diff_digest *
     lpo_jw_end(w);
     lpo_jw_array(w, "findings");
     for (size_t i = 0; i < d->findings.len; i++)
-        lpo_jw_record(w, NULL, LPO_KV("id", lpo_ladder_id(d->findings.at[i].kind)),
+        lpo_jw_record(w, NULL, LPO_KV("id", lpo_ladder_ids[d->findings.at[i].kind]),
                       LPO_KV("where", d->findings.at[i].where),
                       LPO_KV("call", d->findings.at[i].call),
                       LPO_KV("saving_ns", d->findings.at[i].saving_ns));
@@ -479,7 +479,7 @@ static void read_rest(struct lpo_diff_digest *d, const struct lpo_json *root)
         const char *id = lpo_json_text(lpo_json_get(v, "id"), "");
 
         for (int k = 0; k < LPO_RUNG_KINDS; k++)
-            if (strcmp(lpo_ladder_id((enum lpo_rung_kind)k), id) == 0)
+            if (strcmp(lpo_ladder_ids[k], id) == 0)
                 f.kind = (enum lpo_rung_kind)k;
         if (f.kind != LPO_RUNG_KINDS) /* a newer lpo may know more */
             lpo_vec_push(&d->findings, f);

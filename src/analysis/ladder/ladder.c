@@ -24,7 +24,7 @@ static ladder_propose *const proposals[] = {
     lpo_ladder_ranks,
 };
 
-static const char *const ids[LPO_RUNG_KINDS] = {
+const char *const lpo_ladder_ids[LPO_RUNG_KINDS + 1] = {
     [LPO_RUNG_BLOCKED] = "blocked-in-call",
     [LPO_RUNG_DATA] = "data-loading",
     [LPO_RUNG_HOST] = "host-work",
@@ -68,7 +68,7 @@ static const char *const ids[LPO_RUNG_KINDS] = {
     [LPO_RUNG_KERNEL] = "kernel-limit",
 };
 
-static const char *const caution_ids[LPO_CAUTION_KINDS] = {
+const char *const lpo_ladder_caution_ids[LPO_CAUTION_KINDS + 1] = {
     [LPO_CAUTION_JOBS] = "several-jobs",
     [LPO_CAUTION_OTHER_RUN] = "another-run",
     [LPO_CAUTION_NOISE] = "too-noisy",
@@ -88,16 +88,6 @@ static const char *const caution_ids[LPO_CAUTION_KINDS] = {
     [LPO_CAUTION_CAPTURED] = "graph-capture",
     [LPO_CAUTION_UNEXPLAINED] = "unexplained",
 };
-
-const char *lpo_ladder_id(enum lpo_rung_kind kind)
-{
-    return ids[kind];
-}
-
-const char *lpo_ladder_caution_id(enum lpo_caution_kind kind)
-{
-    return caution_ids[kind];
-}
 
 const char *lpo_ladder_basis_name(enum lpo_rung_basis basis)
 {

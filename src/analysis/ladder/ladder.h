@@ -244,6 +244,7 @@ struct lpo_ladders *lpo_ladder_create(const struct lpo_rundir *d, const struct l
                                       const struct lpo_analysis *a);
 void lpo_ladder_destroy(struct lpo_ladders *l); /* NULL is fine */
 
-const char *lpo_ladder_id(enum lpo_rung_kind kind);            /* "blocked-in-call" */
-const char *lpo_ladder_caution_id(enum lpo_caution_kind kind); /* "too-noisy" */
-const char *lpo_ladder_basis_name(enum lpo_rung_basis basis);  /* "simulated" */
+/* By kind, and NULL at the end: "blocked-in-call", "too-noisy". */
+extern const char *const lpo_ladder_ids[LPO_RUNG_KINDS + 1];
+extern const char *const lpo_ladder_caution_ids[LPO_CAUTION_KINDS + 1];
+const char *lpo_ladder_basis_name(enum lpo_rung_basis basis); /* "simulated" */

@@ -220,8 +220,7 @@ void lpo_report_put_flight(struct lpo_record *to, const struct lpo_analysis *a)
         const struct lpo_flight_verdict *v = &f->verdicts.at[i];
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put(r,
-                    LPO_KV("id", lpo_ladder_id((enum lpo_rung_kind)(LPO_RUNG_MISMATCH + v->kind))),
+        lpo_doc_put(r, LPO_KV("id", lpo_ladder_ids[LPO_RUNG_MISMATCH + v->kind]),
                     LPO_KV("title", lpo_report_flight_title(to->arena, a, i)));
         put_call(r, a, v->call);
         put_ranks(r, "missing", &v->missing);

@@ -257,7 +257,7 @@ static void put_findings(struct lpo_record *to, const struct lpo_diff *d)
         const struct lpo_diff_finding *any = f->side[f->side[LPO_DIFF_B] ? 1 : 0];
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
-        lpo_doc_put(r, LPO_KV("id", lpo_ladder_id(any->kind)), LPO_KV("where", any->where),
+        lpo_doc_put(r, LPO_KV("id", lpo_ladder_ids[any->kind]), LPO_KV("where", any->where),
                     LPO_KV("call", *any->call ? any->call : NULL),
                     LPO_KV("kind", !f->side[LPO_DIFF_A]   ? "b only"
                                    : !f->side[LPO_DIFF_B] ? "a only"

@@ -339,7 +339,7 @@ static void put_rung(struct lpo_record *to, const struct lpo_ladder_words *w,
     const struct lpo_trace *t = w->s->analysis->trace;
     bool has_time = lpo_report_rung_has_time(w, r);
 
-    lpo_doc_put(to, LPO_KV("id", lpo_ladder_id(r->kind)),
+    lpo_doc_put(to, LPO_KV("id", lpo_ladder_ids[r->kind]),
                 LPO_KV("title", lpo_report_rung_title(w, r)),
                 LPO_KV("where", lpo_report_rung_where(w, r)),
                 LPO_KV("device", r->device < t->devices.len
@@ -412,7 +412,7 @@ void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
     list = lpo_doc_put_list(to, "cautions");
     for (size_t i = 0; i < w.all->cautions.len; i++)
         lpo_doc_put(lpo_doc_put_record(list, NULL),
-                    LPO_KV("id", lpo_ladder_caution_id(w.all->cautions.at[i].kind)),
+                    LPO_KV("id", lpo_ladder_caution_ids[w.all->cautions.at[i].kind]),
                     LPO_KV("title", lpo_report_ladder_caution(&w, &w.all->cautions.at[i])));
     list = lpo_doc_put_list(to, "findings");
     for (size_t i = 0; (r = lpo_report_rung_at(&w, i)); i++)

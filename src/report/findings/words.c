@@ -9,105 +9,57 @@
 #include "report/chapters/chapters.h"
 #include "report/findings/findings.h"
 #include "report/trace_records.h"
+#include "rules/rules.h"
 #include "rundir/belonging.h"
 #include "rundir/rundir.h"
 #include "util/path.h"
 #include "util/units.h"
 
-/* %n is the name of the rung; %r the rank, %k the name of a kernel. NULL: it is put together. */
-static const char *const titles[LPO_RUNG_KINDS] = {
-    [LPO_RUNG_BLOCKED] = "The host waits for the GPU in %n and launches nothing meanwhile",
-    [LPO_RUNG_DATA] = "The GPU waits for data: %n",
-    [LPO_RUNG_HOST] = "The launching thread does other work: %n",
-    [LPO_RUNG_PAUSE] = "The launching thread pauses now and then: %n",
-    [LPO_RUNG_COMPILE] = "Code is compiled or tuned again in steady steps: %n",
-    [LPO_RUNG_FIRST] = "First calls are in the measured time: %n",
-    [LPO_RUNG_ALLOCATOR] = "Memory is allocated and freed on the way: %n",
-    [LPO_RUNG_LAUNCH] = "The host launches more slowly than the GPU works",
-    [LPO_RUNG_COMMUNICATION] = "Communication is exposed: nothing is computed meanwhile",
-    [LPO_RUNG_SAME_STREAM] =
-        "Communication runs on the stream of the computing, so it cannot overlap",
-    [LPO_RUNG_MESSAGES] = "Many small collectives run one after another",
-    [LPO_RUNG_PAGEABLE] = "Copies use host memory that is not pinned",
-    [LPO_RUNG_COPIES] = "Copies are exposed: nothing is computed meanwhile",
-    [LPO_RUNG_LAYOUT] = "Kernels only copy, cast or change the layout: %n",
-    [LPO_RUNG_ATTENTION] =
-        "Attention is not fused: its scores are written to memory and read again",
-    [LPO_RUNG_FUSE] = "Runs of element-wise kernels pass each result through memory",
-    [LPO_RUNG_FP32] = "Matrix products run in fp32 without tensor cores",
-    [LPO_RUNG_SIBLING] = "%n is slower than the others of its kind",
-    [LPO_RUNG_COLLECTIVE] = "A collective is slower than NCCL is elsewhere",
-    [LPO_RUNG_REGION] = "Kernels take longer than the hardware needs",
-    [LPO_RUNG_TAIL] = "The last wave of blocks leaves part of the GPU idle",
-    [LPO_RUNG_OCCUPANCY] = "Kernels wait, and few warps fit on an SM to hide that",
-    [LPO_RUNG_GRID] = "Kernels have too few blocks to fill the GPU: %k",
-    [LPO_RUNG_RECOMPUTATION] = "Forward work is done again in the backward pass",
-    [LPO_RUNG_THROTTLING] = "The GPU was slowed down",
-    [LPO_RUNG_RANK] = "Rank %r computes longer than the others%k",
-    [LPO_RUNG_RANK_HOST] = "Rank %r is late because its host is, and the others wait for it%n",
-    [LPO_RUNG_RANK_PAUSE] = "Rank %r pauses once, and the others wait for it%n",
-    [LPO_RUNG_LINK] =
-        "One group of ranks sends more slowly than the others: rank %r and those with it",
-    [LPO_RUNG_EXPERTS] = "Rank %r has more work for its experts than the others%k",
-    [LPO_RUNG_BUBBLES] = "Stages of the pipeline wait for each other",
-    [LPO_RUNG_RANKS_UNEVEN] = "The ranks wait for each other, each time for another one",
+/* conf/rules/findings.yaml: what rungs are called, and what cautions say. */
+struct saying {
+    int of;
+    const char *unit, *text; /* unit: of the number in a caution */
 };
 
-/* %1… as in facts.c, of the first number. */
-static const struct {
-    const char *text;
+#define OF(ids)                                                                                    \
+    {                                                                                              \
+        "of", offsetof(struct saying, of), LPO_RULES_INT, ids, NULL                                \
+    }
+
+static const char *saying_of(struct lpo_rules_table *table, int of, char *unit)
+{
+    size_t count;
+    const struct saying *all = lpo_rules_rows(table, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (all[i].of == of) {
+            *unit = all[i].unit ? *all[i].unit : '\0';
+            return all[i].text;
+        }
+    return "";
+}
+
+/* %n is the name of the rung; %r the rank, %k the name of a kernel. "": it is put together. */
+static const char *title_of(enum lpo_rung_kind kind)
+{
+    static const struct lpo_rules_member members[] = { OF(lpo_ladder_ids),
+                                                       LPO_RULES_MEMBER(saying, TEXT, text) };
+    static struct lpo_rules_table table = LPO_RULES_TABLE("findings", "titles", members, saying);
     char unit;
-} cautions[LPO_CAUTION_KINDS] = {
-    [LPO_CAUTION_NOISE] = { "Repeats of this run differ by %s, so smaller savings mean nothing.",
-                            'p' },
-    [LPO_CAUTION_SHORT] = { "The recorded work spans only %s: too short for firm conclusions.",
-                            't' },
-    [LPO_CAUTION_FEW] = { "Only %s kernels were recorded: too few for firm conclusions.", 'c' },
-    [LPO_CAUTION_NO_LAUNCH] = { "%s of the time of all kernels has no launch record, as when a "
-                                "capture begins late: its region and the causes around it are "
-                                "unknown.",
-                                'p' },
-    [LPO_CAUTION_UNKNOWN] = { "For %s of the time the GPU was idle for a reason that this trace "
-                              "does "
-                              "not show.",
-                              'p' },
-    [LPO_CAUTION_OUTSIDE] = { "%s of the time of all kernels belongs to no marked region: mark "
-                              "those "
-                              "parts of the program too.",
-                              'p' },
-    [LPO_CAUTION_LOST] = { "The profiler lost %s records.", 'c' },
-    [LPO_CAUTION_STACKS] = { "%s Python calls were recorded too, as with_stack does, which slows "
-                             "the "
-                             "host: without that, the GPU waits for it less than here.",
-                             'c' },
-    [LPO_CAUTION_RANGES] = { "%s ranges stand around single operators, as emit_nvtx makes them, "
-                             "which "
-                             "slows the host: without that, the GPU waits for it less than here.",
-                             'c' },
-    [LPO_CAUTION_PROFILER] = { "About %s of the window is the profiler's own; it was taken out "
-                               "before "
-                               "the first change.",
-                               't' },
-    [LPO_CAUTION_COUNTED] = { "The profiler read hardware counters of %s kernels, one after "
-                              "another, and the program waited for that: these are not the times "
-                              "of an ordinary run.",
-                              'c' },
-    [LPO_CAUTION_EARLIER] = { "The host waits %s for work that was launched before the capture "
-                              "began: that is no saving.",
-                              't' },
-    [LPO_CAUTION_BUSY] = { "For the first %s the GPU was busy with work that was launched before "
-                           "the capture began; it is left out of the window.",
-                           't' },
-    [LPO_CAUTION_GRAPH_NODES] = { "For %s of the window a CUDA graph runs and none of its nodes "
-                                  "was recorded: kernels are missing from the trace, or the "
-                                  "graph waits for other GPUs.",
-                                  'p' },
-    [LPO_CAUTION_CAPTURED] = { "CUDA graphs were being captured (%s launches): that comes once.",
-                               'c' },
-    [LPO_CAUTION_UNEXPLAINED] = { "What %s of the window waited for is not in the trace (other "
-                                  "processes, events between streams): savings are upper bounds.",
-                                  'p' },
-};
+
+    return saying_of(&table, (int)kind, &unit);
+}
+
+/* %s is its number, in `unit`: a time, a count, a percentage. */
+static const char *caution_of(enum lpo_caution_kind kind, char *unit)
+{
+    static const struct lpo_rules_member members[] = { OF(lpo_ladder_caution_ids),
+                                                       LPO_RULES_MEMBER(saying, TEXT, unit),
+                                                       LPO_RULES_MEMBER(saying, TEXT, text) };
+    static struct lpo_rules_table table = LPO_RULES_TABLE("findings", "cautions", members, saying);
+
+    return saying_of(&table, (int)kind, unit);
+}
 
 static const struct lpo_trace *trace_of(const struct lpo_ladder_words *w)
 {
@@ -156,7 +108,7 @@ static const char *of_rank(const struct lpo_ladder_words *w, const struct lpo_ru
 {
     LPO_STR s = { 0 };
 
-    for (const char *at = titles[r->kind]; *at; at++) {
+    for (const char *at = title_of(r->kind); *at; at++) {
         if (*at != '%') {
             lpo_str_addn(&s, at, 1);
             continue;
@@ -283,7 +235,7 @@ const char *lpo_report_rung_title(const struct lpo_ladder_words *w, const struct
                                 "meanwhile",
                                 r->name == LPO_NONE ? "a call" : lpo_report_plain_name(w, r->name),
                                 lpo_trace_text(trace_of(w), op->name));
-    return named(w, titles[r->kind], r->name,
+    return named(w, title_of(r->kind), r->name,
                  r->kind == LPO_RUNG_SIBLING ? "One group of kernels" : "a call");
 }
 
@@ -362,7 +314,9 @@ static const char *other_run(const struct lpo_ladder_words *w, int rank)
 const char *lpo_report_ladder_caution(const struct lpo_ladder_words *w, const struct lpo_caution *c)
 {
     double v = c->evidence[0].value[0];
+    const char *text, *hole;
     LPO_STR s = { 0 };
+    char unit;
 
     if (c->kind == LPO_CAUTION_UNEXPLAINED && !trace_of(w)->launches.len)
         return lpo_arena_printf(w->arena,
@@ -379,13 +333,17 @@ const char *lpo_report_ladder_caution(const struct lpo_ladder_words *w, const st
         return "No kernel was recorded, only copies and memsets.";
     if (c->kind == LPO_CAUTION_FEW && v == 1)
         return "Only one kernel was recorded: too few for firm conclusions.";
-    if (cautions[c->kind].unit == 't')
+    text = caution_of(c->kind, &unit);
+    hole = strstr(text, "%s");
+    lpo_str_addn(&s, text, (size_t)(hole - text));
+    if (unit == 't')
         lpo_units_add_duration(&s, (int64_t)v);
-    else if (cautions[c->kind].unit == 'c')
+    else if (unit == 'c')
         lpo_units_add_count(&s, (uint64_t)v);
     else
         lpo_units_add_percent(&s, 100 * v);
-    return lpo_arena_printf(w->arena, cautions[c->kind].text, lpo_str_text(&s));
+    lpo_str_add(&s, hole + 2);
+    return lpo_arena_strdup(w->arena, lpo_str_text(&s));
 }
 
 bool lpo_report_rung_counts(const struct lpo_ladder_words *w, const struct lpo_rung *r)
