@@ -55,6 +55,12 @@ int64_t lpo_ladder_fused_ns(const struct ladder_work *w, uint32_t op);
 bool lpo_ladder_copies_within(const struct ladder_work *w, uint32_t op);
 /* How many operations, how long together, and the most expensive name among them. */
 void lpo_ladder_describe(const struct ladder_work *w, struct lpo_rung *r, const bool *in);
+/* A call of the graph that is none of the trace: the end of a thread, or the rest of an operator
+ * that waits in no call that was recorded. */
+bool lpo_ladder_is_mark(const struct ladder_work *w, uint32_t call);
+bool lpo_ladder_is_rest(const struct ladder_work *w, uint32_t call);
+/* A frame of Python in a file of the user. */
+bool lpo_ladder_is_user_code(const char *name);
 /* A call that waits, and what for was launched before the capture began. */
 bool lpo_ladder_waits_earlier(const struct ladder_work *w, uint32_t call);
 /* What NCCL was measured at between such GPUs; NULL: nothing, or there are no collectives. Reads
