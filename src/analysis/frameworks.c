@@ -45,15 +45,8 @@ void lpo_analysis_frameworks_destroy(struct lpo_frameworks *f)
     free(f);
 }
 
-const char *lpo_analysis_frameworks_name(enum lpo_framework framework)
-{
-    static const char *const names[LPO_FRAMEWORKS] = {
-        [LPO_FRAMEWORK_PYTORCH] = "PyTorch",     [LPO_FRAMEWORK_VLLM] = "vLLM",
-        [LPO_FRAMEWORK_SGLANG] = "SGLang",       [LPO_FRAMEWORK_TENSORRT_LLM] = "TensorRT-LLM",
-        [LPO_FRAMEWORK_JAX] = "JAX (XLA)",       [LPO_FRAMEWORK_DEEPSPEED] = "DeepSpeed",
-        [LPO_FRAMEWORK_MEGATRON] = "Megatron",   [LPO_FRAMEWORK_TRANSFORMERS] = "Transformers",
-        [LPO_FRAMEWORK_LLAMA_CPP] = "llama.cpp",
-    };
-
-    return names[framework];
-}
+LPO_NAMES(lpo_analysis_frameworks_name, enum lpo_framework, [LPO_FRAMEWORK_PYTORCH] = "PyTorch",
+          [LPO_FRAMEWORK_VLLM] = "vLLM", [LPO_FRAMEWORK_SGLANG] = "SGLang",
+          [LPO_FRAMEWORK_TENSORRT_LLM] = "TensorRT-LLM", [LPO_FRAMEWORK_JAX] = "JAX (XLA)",
+          [LPO_FRAMEWORK_DEEPSPEED] = "DeepSpeed", [LPO_FRAMEWORK_MEGATRON] = "Megatron",
+          [LPO_FRAMEWORK_TRANSFORMERS] = "Transformers", [LPO_FRAMEWORK_LLAMA_CPP] = "llama.cpp");

@@ -11,7 +11,6 @@
 struct lpo_analysis;
 struct lpo_operators_rules;
 struct lpo_power;
-struct lpo_region_selection;
 struct lpo_rundir;
 struct lpo_rundir_kind;
 struct lpo_rundir_options;

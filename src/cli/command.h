@@ -8,7 +8,6 @@
 #include "cli/options.h"
 
 struct lpo_app;
-struct lpo_args;
 
 struct lpo_command {
     const char *name;

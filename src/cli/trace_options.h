@@ -8,7 +8,6 @@
 
 struct lpo_analysis_run;
 struct lpo_app;
-struct lpo_diff_digest;
 struct lpo_record;
 struct lpo_region_selection;
 struct lpo_rundir;

@@ -462,18 +462,11 @@ bool lpo_node_is_container(const struct lpo_node *n)
     return n && (n->kind == LPO_NODE_MAP || n->kind == LPO_NODE_LIST);
 }
 
-const char *lpo_node_kind_name(enum lpo_node_kind kind)
-{
-    static const char *const names[] = {
-        [LPO_NODE_NULL] = "null",          [LPO_NODE_BOOL] = "a boolean",
-        [LPO_NODE_INT] = "an integer",     [LPO_NODE_BIGINT] = "an integer",
-        [LPO_NODE_FLOAT] = "a number",     [LPO_NODE_STRING] = "a string",
-        [LPO_NODE_BYTES] = "binary bytes", [LPO_NODE_LIST] = "a list",
-        [LPO_NODE_MAP] = "a map",
-    };
-
-    return names[kind];
-}
+LPO_NAMES(lpo_node_kind_name,
+          enum lpo_node_kind, [LPO_NODE_NULL] = "null", [LPO_NODE_BOOL] = "a boolean",
+          [LPO_NODE_INT] = "an integer", [LPO_NODE_BIGINT] = "an integer",
+          [LPO_NODE_FLOAT] = "a number", [LPO_NODE_STRING] = "a string",
+          [LPO_NODE_BYTES] = "binary bytes", [LPO_NODE_LIST] = "a list", [LPO_NODE_MAP] = "a map");
 
 const char *lpo_node_text_at(const struct lpo_node *root, const char *path)
 {

@@ -8,7 +8,6 @@
 
 #include "util/base.h"
 
-struct lpo_choices;
 struct lpo_composed;
 struct lpo_interp_scope;
 struct lpo_json_writer;

@@ -140,28 +140,13 @@ struct lpo_token lpo_hydra_lexer_next(struct lpo_lexer *lx)
     return best;
 }
 
-const char *lpo_hydra_token_name(enum lpo_token_kind kind)
-{
-    static const char *const names[] = {
-        [LPO_TOK_END] = "the end",
-        [LPO_TOK_BAD] = "a character that is not allowed here",
-        [LPO_TOK_EQUAL] = "'='",
-        [LPO_TOK_TILDE] = "'~'",
-        [LPO_TOK_PLUS] = "'+'",
-        [LPO_TOK_AT] = "'@'",
-        [LPO_TOK_COLON] = "':'",
-        [LPO_TOK_SLASH] = "'/'",
-        [LPO_TOK_ID] = "a name",
-        [LPO_TOK_POPEN] = "'('",
-        [LPO_TOK_COMMA] = "','",
-        [LPO_TOK_PCLOSE] = "')'",
-        [LPO_TOK_BRACKET_CLOSE] = "']'",
-        [LPO_TOK_BRACE_CLOSE] = "'}'",
-        [LPO_TOK_QUOTE_CLOSE] = "the closing quote",
-    };
-
-    return names[kind];
-}
+LPO_NAMES(
+    lpo_hydra_token_name, enum lpo_token_kind, [LPO_TOK_END] = "the end",
+    [LPO_TOK_BAD] = "a character that is not allowed here", [LPO_TOK_EQUAL] = "'='",
+    [LPO_TOK_TILDE] = "'~'", [LPO_TOK_PLUS] = "'+'", [LPO_TOK_AT] = "'@'", [LPO_TOK_COLON] = "':'",
+    [LPO_TOK_SLASH] = "'/'", [LPO_TOK_ID] = "a name", [LPO_TOK_POPEN] = "'('",
+    [LPO_TOK_COMMA] = "','", [LPO_TOK_PCLOSE] = "')'", [LPO_TOK_BRACKET_CLOSE] = "']'",
+    [LPO_TOK_BRACE_CLOSE] = "'}'", [LPO_TOK_QUOTE_CLOSE] = "the closing quote");
 
 struct lpo_node *lpo_hydra_token_value(struct lpo_arena *a, struct lpo_token t)
 {

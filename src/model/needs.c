@@ -348,12 +348,7 @@ struct lpo_needs_options lpo_model_needs_defaults(void)
     return (struct lpo_needs_options){ .seq = USUAL_SEQ, .batch = 1, .tp = 1 };
 }
 
-const char *lpo_model_phase_name(enum lpo_phase_kind kind)
-{
-    static const char *const names[LPO_PHASES] = { "prefill", "decode", "vision" };
-
-    return names[kind];
-}
+LPO_NAMES(lpo_model_phase_name, enum lpo_phase_kind, "prefill", "decode", "vision");
 
 static int check_size(const char *what, uint64_t n, uint64_t most, struct lpo_err *err)
 {

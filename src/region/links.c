@@ -7,8 +7,7 @@ LPO_COMPARE(by_thread_and_time, struct lpo_region_lookup, LPO_UP(thread) ?: LPO_
 
 void lpo_region_lookups_sort(lpo_region_lookups *all)
 {
-    if (all->len > 1)
-        qsort(all->at, all->len, sizeof *all->at, by_thread_and_time);
+    lpo_vec_sort(all, by_thread_and_time);
 }
 
 /* The row of these links, made when new. */

@@ -10,7 +10,6 @@
 
 #include "util/base.h"
 
-struct lpo_doc;
 struct lpo_region_tree;
 struct lpo_region_selection;
 struct lpo_trace;

@@ -50,8 +50,7 @@ static void merge(struct lpo_region_windows *w)
 {
     size_t kept = 0;
 
-    if (w->rows.len)
-        qsort(w->rows.at, w->rows.len, sizeof *w->rows.at, by_node_and_time);
+    lpo_vec_sort(&w->rows, by_node_and_time);
     for (size_t i = 0; i < w->rows.len; i++) {
         struct lpo_region_window next = w->rows.at[i], *last = kept ? &w->rows.at[kept - 1] : NULL;
 

@@ -8,12 +8,8 @@
 
 #define KERNELS_SCHEMA "lpo.kernels/1"
 
-const char *lpo_report_kernel_state_name(enum lpo_kernel_state state)
-{
-    static const char *const names[] = { "not tried", "done", "no match", "failed" };
-
-    return names[state];
-}
+LPO_NAMES(lpo_report_kernel_state_name, enum lpo_kernel_state, "not tried", "done", "no match",
+          "failed");
 
 /* A launch of the kernel that was asked for with this number. */
 typedef struct {

@@ -112,7 +112,7 @@ static struct names list(struct lpo_arena *a, const char *dir,
             n.at[n.len++] = lpo_arena_strdup(a, e->d_name);
     if (d)
         closedir(d);
-    qsort(n.at, n.len, sizeof *n.at, by_name);
+    lpo_vec_sort(&n, by_name);
     return n;
 }
 

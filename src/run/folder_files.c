@@ -119,10 +119,9 @@ int lpo_run_folder_list(struct lpo_arena *a, const char *run, const char *name,
 {
     int rc = walk(a, run, name, 0, out, err);
 
-    if (out->len)
-        qsort(out->at, out->len, sizeof *out->at, by_text);
+    lpo_vec_sort(out, by_text);
     if (out->odd && out->odd->len)
-        qsort(out->odd->at, out->odd->len, sizeof *out->odd->at, by_text);
+        lpo_vec_sort(out->odd, by_text);
     return rc;
 }
 

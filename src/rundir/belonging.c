@@ -443,8 +443,7 @@ static void make_groups(struct work *w, struct lpo_rundir_groups *out)
         lpo_vec_push(&out->all, rest);
     else
         lpo_vec_free(&rest.files);
-    if (out->all.len)
-        qsort(out->all.at, out->all.len, sizeof *out->all.at, by_name);
+    lpo_vec_sort(&out->all, by_name);
 }
 
 /* --- ranks by names -------------------------------------------------------------------------- */

@@ -399,8 +399,7 @@ static void add_windows(const struct given *g, const struct lpo_source *s)
             lpo_vec_push(&all, (struct lpo_window){ f->start_ns, f->end_ns,
                                                     t->gpu_ops.at[f->first_op].process, 0 });
     }
-    if (all.len)
-        qsort(all.at, all.len, sizeof *all.at, by_process);
+    lpo_vec_sort(&all, by_process);
     for (size_t i = 1; i < all.len; i++)
         if (all.at[i].process == all.at[i - 1].process) {
             several = true;

@@ -19,16 +19,10 @@ const struct lpo_column *lpo_table_column(const struct lpo_table_kind *kind, con
     return NULL;
 }
 
-const char *lpo_table_sql_type(enum lpo_cell_type type)
-{
-    static const char *const names[] = {
-        [LPO_CELL_TEXT] = "TEXT",     [LPO_CELL_COUNT] = "INTEGER", [LPO_CELL_NS] = "INTEGER",
-        [LPO_CELL_BYTES] = "INTEGER", [LPO_CELL_PERCENT] = "REAL",  [LPO_CELL_MEASURE] = "REAL",
-        [LPO_CELL_FLAG] = "INTEGER",  [LPO_CELL_LIST] = "TEXT",
-    };
-
-    return names[type];
-}
+LPO_NAMES(lpo_table_sql_type,
+          enum lpo_cell_type, [LPO_CELL_TEXT] = "TEXT", [LPO_CELL_COUNT] = "INTEGER",
+          [LPO_CELL_NS] = "INTEGER", [LPO_CELL_BYTES] = "INTEGER", [LPO_CELL_PERCENT] = "REAL",
+          [LPO_CELL_MEASURE] = "REAL", [LPO_CELL_FLAG] = "INTEGER", [LPO_CELL_LIST] = "TEXT");
 
 struct lpo_cell lpo_cell_measure(struct lpo_measure m)
 {

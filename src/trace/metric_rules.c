@@ -36,13 +36,8 @@ enum lpo_combine lpo_trace_metric_combine(const char *name)
     return s.done ? s.found : LPO_TIME_WEIGHTED;
 }
 
-const char *lpo_trace_combine_name(enum lpo_combine rule)
-{
-    static const char *const names[] = { "sum", "time-weighted mean", "maximum", "minimum",
-                                         "first" };
-
-    return names[rule];
-}
+LPO_NAMES(lpo_trace_combine_name, enum lpo_combine, "sum", "time-weighted mean", "maximum",
+          "minimum", "first");
 
 /* --- labels of ncu's sections ------------------------------------------------------------------
  */

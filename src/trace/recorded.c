@@ -65,8 +65,7 @@ struct lpo_trace_recorded *lpo_trace_recorded_create(const struct lpo_trace *t)
 
         lpo_vec_push(&r->stretches, (struct stretch){ w->start_ns, w->end_ns, 0, w->process });
     }
-    if (r->stretches.len)
-        qsort(r->stretches.at, r->stretches.len, sizeof *r->stretches.at, by_time);
+    lpo_vec_sort(&r->stretches, by_time);
     add_up(r);
     return r;
 }

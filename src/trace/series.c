@@ -73,5 +73,5 @@ void lpo_trace_series_sort(struct lpo_series *s)
     while (i < s->points.len && s->points.at[i - 1].ns <= s->points.at[i].ns)
         i++;
     if (i < s->points.len)
-        qsort(s->points.at, s->points.len, sizeof *s->points.at, by_time);
+        lpo_vec_sort(&s->points, by_time);
 }

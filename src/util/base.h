@@ -25,3 +25,15 @@
 #include "util/str.h"
 #include "util/vec.h"
 #include "util/xmalloc.h"
+
+/* A function that names the values of an enum:
+ *
+ *     LPO_NAMES(lpo_wall_cause_name, enum lpo_idle_cause, [LPO_IDLE_HOST] = "host"); */
+#define LPO_NAMES(function, type, ...)                                                             \
+    const char *function(type of)                                                                  \
+    {                                                                                              \
+        static const char *const names[] = { __VA_ARGS__ };                                        \
+                                                                                                   \
+        return names[of];                                                                          \
+    }                                                                                              \
+    _Static_assert(true, #function)

@@ -17,7 +17,6 @@
 
 #include "util/base.h"
 
-struct lpo_input;
 struct lpo_json_stream;
 
 enum { LPO_PULL_MORE = -100 };

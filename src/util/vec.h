@@ -36,6 +36,13 @@
         (v)->at[(v)->len++] = (__VA_ARGS__);                                                       \
     } while (0)
 
+/* By a comparison, LPO_COMPARE in util/order.h. */
+#define lpo_vec_sort(v, by)                                                                        \
+    do {                                                                                           \
+        if ((v)->len > 1)                                                                          \
+            qsort((v)->at, (v)->len, sizeof *(v)->at, by);                                         \
+    } while (0)
+
 #define lpo_vec_free(v)                                                                            \
     do {                                                                                           \
         free((v)->at);                                                                             \

@@ -13,7 +13,6 @@ struct lpo_doc_cell;
 struct lpo_figure;
 struct lpo_file_queue;
 struct lpo_json_writer;
-struct lpo_paths;
 struct lpo_record;
 struct lpo_table;
 

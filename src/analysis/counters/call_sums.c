@@ -213,6 +213,5 @@ void lpo_counters_call_sums_put(struct lpo_call_sums *c)
     }
     for (uint32_t i = 0; i < c->calls->rows.len; i++)
         put_call(c, i, first[c->calls->rows.at[i].node] == i);
-    if (g->calls.len)
-        qsort(g->calls.at, g->calls.len, sizeof *g->calls.at, by_node);
+    lpo_vec_sort(&g->calls, by_node);
 }

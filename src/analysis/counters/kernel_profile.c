@@ -16,12 +16,8 @@ enum lpo_bound lpo_counters_bound_of(struct lpo_measure compute, struct lpo_meas
     return compute.value > memory.value ? LPO_BOUND_COMPUTE : LPO_BOUND_MEMORY;
 }
 
-const char *lpo_counters_bound_name(enum lpo_bound bound)
-{
-    static const char *const names[] = { NULL, "latency", "balanced", "memory", "compute" };
-
-    return names[bound];
-}
+LPO_NAMES(lpo_counters_bound_name, enum lpo_bound, NULL, "latency", "balanced", "memory",
+          "compute");
 
 /* The first of these metrics that was collected, in base units. */
 static struct lpo_measure metric_of(const struct lpo_trace *t, const struct lpo_gpu_op *w,

@@ -214,7 +214,7 @@ static void group_peers(struct lpo_counters_match *m)
     for (size_t i = 0; i < m->peers.len; i++) {
         struct peers *p = &m->peers.at[i];
 
-        qsort(p->ns.at, p->ns.len, sizeof *p->ns.at, by_ns);
+        lpo_vec_sort(&p->ns, by_ns);
         p->median = p->ns.at[p->ns.len / 2];
     }
     lpo_map_destroy(o.seen);

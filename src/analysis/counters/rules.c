@@ -3,24 +3,11 @@
 
 #include "trace/trace.h"
 
-const char *lpo_counters_rule_kind(unsigned kind)
-{
-    static const char *const kinds[] = {
-        [LPO_RULE_NOTE] = "note",   [LPO_RULE_INFO] = "info",     [LPO_RULE_WARNING] = "warning",
-        [LPO_RULE_ERROR] = "error", [LPO_RULE_ADVICE] = "advice",
-    };
+LPO_NAMES(lpo_counters_rule_kind, unsigned, [LPO_RULE_NOTE] = "note", [LPO_RULE_INFO] = "info",
+          [LPO_RULE_WARNING] = "warning", [LPO_RULE_ERROR] = "error", [LPO_RULE_ADVICE] = "advice");
 
-    return kinds[kind];
-}
-
-const char *lpo_counters_rule_speedup(unsigned speedup)
-{
-    static const char *const speedups[] = {
-        [LPO_SPEEDUP_LOCAL] = "local", [LPO_SPEEDUP_GLOBAL] = "global"
-    };
-
-    return speedups[speedup];
-}
+LPO_NAMES(lpo_counters_rule_speedup,
+          unsigned, [LPO_SPEEDUP_LOCAL] = "local", [LPO_SPEEDUP_GLOBAL] = "global");
 
 /* A title is one for each message of a rule; where the source has none, its text is. */
 static struct lpo_counters_rule *row_of(struct lpo_counters_rules *out, struct lpo_map *rows,
@@ -99,8 +86,7 @@ struct lpo_counters_rules *lpo_counters_rules_create(const struct lpo_trace *t)
 
         add(row_of(out, rows, r, op->name), r, op);
     }
-    if (out->rows.len)
-        qsort(out->rows.at, out->rows.len, sizeof *out->rows.at, most_first);
+    lpo_vec_sort(&out->rows, most_first);
     lpo_map_destroy(rows);
     return out;
 }

@@ -9,15 +9,8 @@
 
 enum { KEPT = 200 };
 
-const char *lpo_critical_part_name(enum lpo_critical_part part)
-{
-    static const char *const names[] = {
-        "host", "calls", "launch_delay", "compute",     "communication",
-        "copy", "gap",   "return",       "unexplained", "not_recorded",
-    };
-
-    return names[part];
-}
+LPO_NAMES(lpo_critical_part_name, enum lpo_critical_part, "host", "calls", "launch_delay",
+          "compute", "communication", "copy", "gap", "return", "unexplained", "not_recorded");
 
 /* One process: the path while it is walked. */
 struct collect {
@@ -178,8 +171,7 @@ static void take_frames(struct collect *c)
     struct critical_sweep *sweep = lpo_critical_sweep_create(c->g->t, take_frame, c);
     size_t cut = 0;
 
-    if (c->cut.len)
-        qsort(c->cut.at, c->cut.len, sizeof *c->cut.at, by_call);
+    lpo_vec_sort(&c->cut, by_call);
     for (uint32_t i = 0; i < c->g->calls.len; i++)
         for (int in_call = 0; in_call < 2; in_call++) {
             struct critical_slice whole;
@@ -212,8 +204,7 @@ static void take_regions(struct collect *c)
                          (struct lpo_critical_region){
                              .node = i < tree->nodes.len ? (uint32_t)i : LPO_NODE_OUTSIDE,
                              .ns = c->region_ns[i] });
-    if (c->path->regions.len)
-        qsort(c->path->regions.at, c->path->regions.len, sizeof *c->path->regions.at, by_region_ns);
+    lpo_vec_sort(&c->path->regions, by_region_ns);
 }
 
 /* The long tail of both is of no use, and may be as long as the trace has names. */
@@ -260,8 +251,7 @@ static void follow_path(const struct critical_graph *g, const struct critical_in
     find_windows(&c, in->process);
     lpo_critical_walk(g, take_stretch, &c);
     take_frames(&c);
-    if (path->entries.len)
-        qsort(path->entries.at, path->entries.len, sizeof *path->entries.at, by_ns);
+    lpo_vec_sort(&path->entries, by_ns);
     take_regions(&c);
     keep_largest(path);
     lpo_map_pair_free(&c.entry_rows);

@@ -215,10 +215,8 @@ static void hand_over(struct critical_graph *g)
 
     find_bursts(g, &starts);
     find_bursts(g, &ends);
-    if (starts.len)
-        qsort(starts.at, starts.len, sizeof *starts.at, by_start);
-    if (ends.len)
-        qsort(ends.at, ends.len, sizeof *ends.at, by_end);
+    lpo_vec_sort(&starts, by_start);
+    lpo_vec_sort(&ends, by_end);
     for (uint32_t i = 1; i < g->calls.len; i++) {
         uint32_t thread = lpo_critical_thread(g, i);
         /* the call before it on its thread: a handed over `before` is another thread's */

@@ -239,12 +239,8 @@ int lpo_diff_budgets_read(struct lpo_arena *a, const struct lpo_node *map, lpo_d
 
 /* --- checks --------------------------------------------------------------------------------- */
 
-const char *lpo_diff_state_name(enum lpo_diff_state state)
-{
-    static const char *const names[] = { "passed", "failed", "within chance", "nothing matched" };
-
-    return names[state];
-}
+LPO_NAMES(lpo_diff_state_name, enum lpo_diff_state, "passed", "failed", "within chance",
+          "nothing matched");
 
 static double grown(double from, double to)
 {

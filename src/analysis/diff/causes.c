@@ -21,13 +21,8 @@ enum { MOST_CAUSES = 12, FEWEST_KERNELS = 4 };
 #define ALIKE        0.25  /* of a slowdown: two that differ by no more are one */
 #define MEMBER_ALONE 0.7   /* of the changes of all equal layers */
 
-const char *lpo_diff_cause_name(enum lpo_diff_cause_kind kind)
-{
-    static const char *const names[] = { "kernels", "kernel", "exposed", "copy",
-                                         "idle",    "memory", "rest" };
-
-    return names[kind];
-}
+LPO_NAMES(lpo_diff_cause_name, enum lpo_diff_cause_kind, "kernels", "kernel", "exposed", "copy",
+          "idle", "memory", "rest");
 
 static double change_of(const struct lpo_diff_cause *c)
 {
@@ -233,8 +228,7 @@ static void add_kernels(struct finder *f)
 
     add_parts(f->d, LPO_DIFF_A, at, &parts);
     add_parts(f->d, LPO_DIFF_B, at, &parts);
-    if (parts.len)
-        qsort(parts.at, parts.len, sizeof *parts.at, by_kernel);
+    lpo_vec_sort(&parts, by_kernel);
     for (size_t i = 0, end; i < parts.len; i = end) {
         for (end = i + 1; end < parts.len && by_kernel(&parts.at[i], &parts.at[end]) == 0;)
             end++;
@@ -436,8 +430,7 @@ static void gather_members(const struct lpo_diff *d, member_vec *out)
                                                    (double)a->members.at[*at - 1].ns /
                                                        d->units[LPO_DIFF_A] });
     }
-    if (out->len)
-        qsort(out->at, out->len, sizeof *out->at, by_family);
+    lpo_vec_sort(out, by_family);
 }
 
 /* The one whose change is that of the cause, where the others of its family did not change. */
@@ -535,8 +528,7 @@ static double common_slowdown(const struct lpo_diff *d)
                                                       ((double)a->ns / (double)a->count)),
                                                   (double)a->ns });
     }
-    if (all.len)
-        qsort(all.at, all.len, sizeof *all.at, by_slowdown);
+    lpo_vec_sort(&all, by_slowdown);
     for (size_t i = 0; i < all.len && half * 2 < weight; i++) {
         half += all.at[i].weight;
         middle = all.at[i].by;
@@ -678,8 +670,7 @@ void lpo_diff_find_causes(struct lpo_diff *d)
         add_kernels(&f);
         add_idle(&f);
     }
-    if (d->causes.len)
-        qsort(d->causes.at, d->causes.len, sizeof *d->causes.at, by_change);
+    lpo_vec_sort(&d->causes, by_change);
     name_members(d);
     join_kernels(d);
     join_exposed(d);

@@ -437,6 +437,5 @@ void lpo_diff_compare_facts(struct lpo_diff *d)
     else if (lpo_diff_digest_fact(a, "gpu") != NULL &&
              lpo_diff_digest_fact(d->side[LPO_DIFF_B].at[0], "gpu") == NULL)
         add(d, "gpu", lpo_diff_digest_fact(a, "gpu"), unrecorded, false);
-    if (d->differences.len)
-        qsort(d->differences.at, d->differences.len, sizeof *d->differences.at, fatal_first);
+    lpo_vec_sort(&d->differences, fatal_first);
 }

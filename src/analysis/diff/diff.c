@@ -3,12 +3,7 @@
 
 #include "analysis/diff/private.h"
 
-const char *lpo_diff_kind_name(enum lpo_diff_kind kind)
-{
-    static const char *const names[] = { "same", "changed", "added", "removed" };
-
-    return names[kind];
-}
+LPO_NAMES(lpo_diff_kind_name, enum lpo_diff_kind, "same", "changed", "added", "removed");
 
 /* --- figures of speed, memory and energy ---------------------------------------------------- */
 
@@ -181,8 +176,7 @@ void lpo_diff_compare_measures(struct lpo_diff *d)
                                                         lpo_diff_measure_path(b, m),
                                                         (double)ns });
     }
-    if (d->measures.len)
-        qsort(d->measures.at, d->measures.len, sizeof *d->measures.at, by_weight);
+    lpo_vec_sort(&d->measures, by_weight);
 }
 
 /* --- all ------------------------------------------------------------------------------------ */

@@ -7,12 +7,7 @@
 #define CALM_STEPS 0.03 /* spread of steps; twice as much is restless */
 #define HOST_NOISE 0.3  /* of idle time, from run to run */
 
-const char *lpo_diff_basis_name(enum lpo_diff_basis basis)
-{
-    static const char *const names[] = { "nothing", "runs", "steps", "calls", "count" };
-
-    return names[basis];
-}
+LPO_NAMES(lpo_diff_basis_name, enum lpo_diff_basis, "nothing", "runs", "steps", "calls", "count");
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
@@ -463,8 +458,7 @@ void lpo_diff_judge(struct lpo_diff *d)
     judge_wall(d, &prior);
     judge_compute(d, &prior);
     for (int t = 0; t < LPO_DIFF_TABLES; t++)
-        if (d->rows[t].len)
-            qsort(d->rows[t].at, d->rows[t].len, sizeof *d->rows[t].at, by_change);
+        lpo_vec_sort(&d->rows[t], by_change);
 }
 
 double lpo_diff_compute_regression(const struct lpo_diff *d)

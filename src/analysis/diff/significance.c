@@ -38,8 +38,7 @@ void lpo_diff_sample_sort(struct lpo_diff_sample *s)
         s->order = lpo_xcalloc(s->kept.len, sizeof *s->order);
         memcpy(s->order, s->kept.at, s->kept.len * sizeof *s->order);
     }
-    if (s->kept.len)
-        qsort(s->kept.at, s->kept.len, sizeof *s->kept.at, by_size);
+    lpo_vec_sort(&s->kept, by_size);
 }
 
 void lpo_diff_sample_free(struct lpo_diff_sample *s)

@@ -137,7 +137,7 @@ static double middle_ratio(rate_vec *rates)
 {
     double all = 0, sum = 0;
 
-    qsort(rates->at, rates->len, sizeof *rates->at, by_ratio);
+    lpo_vec_sort(rates, by_ratio);
     for (size_t i = 0; i < rates->len; i++)
         all += rates->at[i].weight;
     for (size_t i = 0; i < rates->len; i++) {

@@ -270,7 +270,7 @@ static void gather(struct work *w, const struct pair *p)
 
 static void find_sequences(struct work *w)
 {
-    qsort(w->pairs.at, w->pairs.len, sizeof *w->pairs.at, by_count);
+    lpo_vec_sort(&w->pairs, by_count);
     for (size_t i = 0; i < w->pairs.len && w->out->sequences.len < SEQUENCES; i++) {
         int length = 2;
 
@@ -306,8 +306,7 @@ struct lpo_fusion *lpo_fusion_create(const struct lpo_region_tree *tree)
     find_pairs(&w);
     if (w.pairs.len)
         find_sequences(&w);
-    if (w.out->sequences.len)
-        qsort(w.out->sequences.at, w.out->sequences.len, sizeof *w.out->sequences.at, by_time);
+    lpo_vec_sort(&w.out->sequences, by_time);
     lpo_vec_free(&w.places);
     lpo_vec_free(&w.pairs);
     lpo_vec_free(&w.at);

@@ -89,12 +89,8 @@ const char *const lpo_ladder_caution_ids[LPO_CAUTION_KINDS + 1] = {
     [LPO_CAUTION_UNEXPLAINED] = "unexplained",
 };
 
-const char *lpo_ladder_basis_name(enum lpo_rung_basis basis)
-{
-    static const char *const names[] = { "measured", "simulated", "estimated", "reference" };
-
-    return names[basis];
-}
+LPO_NAMES(lpo_ladder_basis_name, enum lpo_rung_basis, "measured", "simulated", "estimated",
+          "reference");
 
 uint32_t lpo_ladder_add(struct ladder_work *w, struct lpo_rung rung, int64_t bound_ns)
 {
@@ -597,8 +593,7 @@ struct lpo_ladders *lpo_ladder_create(const struct lpo_rundir *d, const struct l
     w.steps = lpo_analysis_steps(a);
     if (a->timeline && !lpo_critical_is_too_large(w.t))
         find_all(a, w, out);
-    if (out->all.len)
-        qsort(out->all.at, out->all.len, sizeof *out->all.at, longest_first);
+    lpo_vec_sort(&out->all, longest_first);
     lpo_ladder_choose_rank(a, out);
     if (!out->all.len)
         lpo_ladder_cautions(&w, out);

@@ -4,18 +4,12 @@
 #include "analysis/memory/memory.h"
 #include "trace/trace.h"
 
-const char *lpo_memory_category_name(enum lpo_memory_category category)
-{
-    static const char *const names[] = {
-        [LPO_MEMORY_PARAMETERS] = "parameters",   [LPO_MEMORY_GRADIENTS] = "gradients",
-        [LPO_MEMORY_STATES] = "optimizer states", [LPO_MEMORY_ACTIVATIONS] = "activations",
-        [LPO_MEMORY_TEMPORARY] = "temporary",     [LPO_MEMORY_OTHER] = "other",
-        [LPO_MEMORY_OLDER] = "before recording",  [LPO_MEMORY_CATEGORIES] = NULL,
-        [LPO_MEMORY_MIXED] = "several",
-    };
-
-    return names[category];
-}
+LPO_NAMES(lpo_memory_category_name,
+          enum lpo_memory_category, [LPO_MEMORY_PARAMETERS] = "parameters",
+          [LPO_MEMORY_GRADIENTS] = "gradients", [LPO_MEMORY_STATES] = "optimizer states",
+          [LPO_MEMORY_ACTIVATIONS] = "activations", [LPO_MEMORY_TEMPORARY] = "temporary",
+          [LPO_MEMORY_OTHER] = "other", [LPO_MEMORY_OLDER] = "before recording",
+          [LPO_MEMORY_CATEGORIES] = NULL, [LPO_MEMORY_MIXED] = "several");
 
 struct sorter {
     const struct lpo_trace *t;

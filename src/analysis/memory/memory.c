@@ -30,7 +30,7 @@ static struct lpo_memory_events events_of(const struct lpo_trace *t, uint32_t al
         e.at[e.len++] = m;
     }
     if (!sorted)
-        qsort(e.at, e.len, sizeof *e.at, by_time);
+        lpo_vec_sort(&e, by_time);
     return e;
 }
 
@@ -233,8 +233,7 @@ static void find_owners(const struct lpo_trace *t, struct lpo_arena *a,
     add_looked_up(&o, t, a, e, live, n);
     /* a trace whose totals contradict its allocations has more owners than memory */
     row->older_bytes = row->peak_bytes > known ? row->peak_bytes - known : 0;
-    if (row->owners.len)
-        qsort(row->owners.at, row->owners.len, sizeof *row->owners.at, largest_first);
+    lpo_vec_sort(&row->owners, largest_first);
     lpo_map_destroy(o.shares);
     lpo_map_destroy(o.places);
 }

@@ -69,8 +69,7 @@ struct lpo_numbers *lpo_numbers_create(const struct lpo_region_tree *tree)
     lpo_map_pair_free(&rows);
     lpo_map_pair_free(&named.rows);
     lpo_vec_free(&named.nodes);
-    if (out->rows.len)
-        qsort(out->rows.at, out->rows.len, sizeof *out->rows.at, by_node);
+    lpo_vec_sort(&out->rows, by_node);
     return out;
 }
 

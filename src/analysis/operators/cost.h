@@ -9,7 +9,6 @@
 
 #include "reference/reference.h"
 
-struct lpo_hardware;
 struct lpo_op;
 struct lpo_step_lengths;
 struct lpo_trace;

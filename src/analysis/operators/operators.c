@@ -92,8 +92,7 @@ static void find_steps(struct sweep *s)
         if (lpo_steps_read_lengths(lpo_trace_text(s->t, r->name), &step.lengths))
             lpo_vec_push(&s->steps, step);
     }
-    if (s->steps.len > 1)
-        qsort(s->steps.at, s->steps.len, sizeof *s->steps.at, step_order);
+    lpo_vec_sort(&s->steps, step_order);
 }
 
 /* Of the step that began last on the thread, when the whole call lies in it. Steps do not nest. */

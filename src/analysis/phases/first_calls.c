@@ -53,8 +53,7 @@ static void compare_calls(int64_t least_ns, const struct lpo_phases_visit *v, si
 
 static void compare_all(int64_t least_ns, lpo_phases_visits *all, lpo_first_calls *out)
 {
-    if (all->len)
-        qsort(all->at, all->len, sizeof *all->at, by_key_and_start);
+    lpo_vec_sort(all, by_key_and_start);
     for (size_t i = 0; i < all->len;) {
         size_t from = i;
 
@@ -191,8 +190,7 @@ void lpo_phases_find_first_calls(const struct lpo_trace *t, int64_t least_ns, lp
 {
     find_ranges(t, least_ns, out);
     find_operators(t, least_ns, out);
-    if (out->len)
-        qsort(out->at, out->len, sizeof *out->at, longest_first);
+    lpo_vec_sort(out, longest_first);
     if (out->len > MOST_FIRST_CALLS) /* each gap is looked for in each of them */
         out->len = MOST_FIRST_CALLS;
 }

@@ -137,8 +137,7 @@ void lpo_phases_find_numbered(const struct lpo_trace *t, int64_t least_ns, lpo_p
     LPO_FREED pairs found = { 0 };
 
     keep_rare(all);
-    if (all->len)
-        qsort(all->at, all->len, sizeof *all->at, by_family_and_start);
+    lpo_vec_sort(all, by_family_and_start);
     for (size_t i = 0; i < all->len;) {
         size_t from = i;
 
@@ -146,8 +145,7 @@ void lpo_phases_find_numbered(const struct lpo_trace *t, int64_t least_ns, lpo_p
             i++;
         compare_family(least_ns, &all->at[from], i - from, &found);
     }
-    if (found.len)
-        qsort(found.at, found.len, sizeof *found.at, longest_first);
+    lpo_vec_sort(&found, longest_first);
     if (found.len > MOST_FAMILIES)
         found.len = MOST_FAMILIES;
     sum_work(t, &found);

@@ -187,8 +187,7 @@ LPO_COMPARE(by_process_and_start, struct lpo_phase_stretch, LPO_UP(process) ?: L
 /* Of stretches that overlap the one that began first has the time of both. */
 static void flatten(struct lpo_phases *p, stretches *all)
 {
-    if (all->len)
-        qsort(all->at, all->len, sizeof *all->at, by_process_and_start);
+    lpo_vec_sort(all, by_process_and_start);
     for (size_t i = 0; i < all->len; i++) {
         struct lpo_phase_stretch s = all->at[i];
         const struct lpo_phase_stretch *last = p->once.len ? &p->once.at[p->once.len - 1] : NULL;

@@ -137,6 +137,5 @@ void lpo_phases_find_windows(const struct lpo_trace *t, const struct lpo_program
     for (uint16_t i = 0; i < t->processes.len; i++)
         if (!has[i] && whole[i].end_ns >= whole[i].start_ns)
             lpo_vec_push(&out->windows, whole[i]);
-    if (out->windows.len)
-        qsort(out->windows.at, out->windows.len, sizeof *out->windows.at, by_process);
+    lpo_vec_sort(&out->windows, by_process);
 }

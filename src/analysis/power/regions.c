@@ -103,8 +103,7 @@ static void fill(struct lpo_power_join *j, const struct lpo_power *p, const bool
                                                               .joules = lpo_measure_measured(0) });
         add_window(&j->rows.at[j->rows.len - 1], p, used, from_ns, to_ns);
     }
-    if (j->rows.len)
-        qsort(j->rows.at, j->rows.len, sizeof *j->rows.at, most_energy_first);
+    lpo_vec_sort(&j->rows, most_energy_first);
 }
 
 struct lpo_power_join *lpo_power_join_create(const struct lpo_power *p,

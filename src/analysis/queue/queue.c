@@ -170,7 +170,7 @@ static void sum_streams(struct work *w, struct lpo_queue_device *out)
         summarize(w, sorted + from, at[i] - from, &s.sum, NULL);
         lpo_vec_push(&out->streams, s);
     }
-    qsort(out->streams.at, out->streams.len, sizeof *out->streams.at, by_number);
+    lpo_vec_sort(&out->streams, by_number);
     free(at);
 }
 

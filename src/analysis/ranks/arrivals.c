@@ -216,8 +216,7 @@ static void sum_collectives(struct lpo_ranks *r, const ranks_families *families,
         free(groups.at[i].late);
     }
     lpo_vec_free(&groups);
-    if (r->collectives.len)
-        qsort(r->collectives.at, r->collectives.len, sizeof *r->collectives.at, most_skew_first);
+    lpo_vec_sort(&r->collectives, most_skew_first);
     while (r->collectives.len && !r->collectives.at[r->collectives.len - 1].calls)
         r->collectives.len--; /* nothing is said about those: no skew, so they are the last */
 }

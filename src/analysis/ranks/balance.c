@@ -127,8 +127,8 @@ static struct lpo_measure call_ratio(struct share *s, size_t ranks)
     for (size_t k = 0; k < ranks; k++)
         if (s[k].summed || s[k].count != s[0].count)
             return lpo_measure_unknown();
-        else if (s[k].calls.len)
-            qsort(s[k].calls.at, s[k].calls.len, sizeof *s[k].calls.at, by_time);
+        else
+            lpo_vec_sort(&s[k].calls, by_time);
     for (size_t i = 0; i < s[0].calls.len; i++) {
         double largest = s[0].calls.at[i].value;
 
@@ -175,8 +175,7 @@ static void keep_rows(struct balance *b)
 {
     size_t kept = 0;
 
-    if (b->shares.len)
-        qsort(b->shares.at, b->shares.len, sizeof *b->shares.at, by_row);
+    lpo_vec_sort(&b->shares, by_row);
     for (size_t i = 0; i < b->shares.len;) {
         struct lpo_rank_balance *r = &b->out->rows.at[b->shares.at[i].row];
         size_t end = i;

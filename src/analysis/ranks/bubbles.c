@@ -182,8 +182,7 @@ void lpo_ranks_bubbles_add(const struct lpo_region_tree *tree, const struct lpo_
         i = end;
     }
     lpo_wall_order_free(&order);
-    if (out->bubbles.len)
-        qsort(out->bubbles.at, out->bubbles.len, sizeof *out->bubbles.at, largest_first);
+    lpo_vec_sort(&out->bubbles, largest_first);
     free(b.begins);
     free(b.sends);
 }

@@ -93,8 +93,7 @@ static void compare_all(struct ranks_lives *l)
         for (uint32_t k = 0; k < l->all.at[i].stops.len; k++)
             if (l->all.at[i].stops.at[k].same)
                 lpo_vec_push(&places, (struct place){ l->all.at[i].stops.at[k].same, i, k });
-    if (places.len)
-        qsort(places.at, places.len, sizeof *places.at, by_same);
+    lpo_vec_sort(&places, by_same);
     for (size_t i = 0, end; i < places.len; i = end) {
         bool twice = false;
 
@@ -475,8 +474,7 @@ static name_sums sum_kernels(const struct work *w)
             lpo_vec_push(&out, (struct name_sum){ op->name, life_of[op->device], 0 });
         out.at[row].ns += lpo_trace_gpu_op_ns(op);
     }
-    if (out.len)
-        qsort(out.at, out.len, sizeof *out.at, by_name);
+    lpo_vec_sort(&out, by_name);
     return out;
 }
 
@@ -688,8 +686,7 @@ static void try_all(struct work *w)
     }
     add_links(w, rates, &all);
     add_bubbles(w, &all);
-    if (all.len)
-        qsort(all.at, all.len, sizeof *all.at, largest_bound);
+    lpo_vec_sort(&all, largest_bound);
     sums = sum_kernels(w);
     for (size_t i = 0; i < all.len && i < MOST_TRIED; i++)
         try_cause(w, &all.at[i], &sums);
@@ -702,8 +699,7 @@ static void try_all(struct work *w)
     if (odd >= 0 && all_of_it >= 0 && w->wall_ns - all_of_it > 2 * most &&
         w->wall_ns - odd > (w->wall_ns - all_of_it) / 2)
         try_cause(w, &uneven, &sums);
-    if (w->out->rows.len)
-        qsort(w->out->rows.at, w->out->rows.len, sizeof *w->out->rows.at, most_first);
+    lpo_vec_sort(&w->out->rows, most_first);
     lpo_vec_free(&sums);
 }
 
@@ -719,8 +715,7 @@ static void keep_waits(const struct ranks_lives *l, uint32_t observer, struct lp
                 lpo_vec_push(&out->waits, (struct lpo_rank_wait){ s->wait_ns, s->op,
                                                                   i == observer ? k : LPO_NONE });
         }
-    if (out->waits.len)
-        qsort(out->waits.at, out->waits.len, sizeof *out->waits.at, by_op);
+    lpo_vec_sort(&out->waits, by_op);
 }
 
 static void find_causes(struct work *w, struct ranks_lives *l)

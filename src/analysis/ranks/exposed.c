@@ -21,8 +21,7 @@ static void unite(intervals *v)
 {
     size_t n = 0;
 
-    if (v->len)
-        qsort(v->at, v->len, sizeof *v->at, by_start);
+    lpo_vec_sort(v, by_start);
     for (size_t i = 0; i < v->len; i++)
         if (n && v->at[i].start_ns <= v->at[n - 1].end_ns) {
             if (v->at[i].end_ns > v->at[n - 1].end_ns)

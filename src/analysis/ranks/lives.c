@@ -70,8 +70,7 @@ static struct lpo_wall_computing find_waits(struct ranks_life *life,
 
     for (size_t i = 0; i < life->stops.len; i++)
         lpo_vec_push(&life->joins, (struct ranks_join){ 0, life->stops.at[i].end_ns, (uint32_t)i });
-    if (life->joins.len)
-        qsort(life->joins.at, life->joins.len, sizeof *life->joins.at, by_end);
+    lpo_vec_sort(&life->joins, by_end);
     for (size_t i = 0; i < exposed->all.len; i++) {
         const struct lpo_wall_stretch *x = &exposed->all.at[i];
         size_t first;
@@ -185,8 +184,7 @@ static void find_posts(const struct build *b, struct ranks_life *life, launched_
     int64_t *ends = lpo_xcalloc((size_t)life->lines + 1, sizeof *ends);
     int64_t *posts = lpo_xcalloc((size_t)life->lines + 1, sizeof *posts);
 
-    if (all->len)
-        qsort(all->at, all->len, sizeof *all->at, by_launch);
+    lpo_vec_sort(all, by_launch);
     for (size_t i = 1; i < all->len; i++)
         if (all->at[i].end_ns < all->at[i - 1].end_ns)
             all->at[i].end_ns = all->at[i - 1].end_ns;
@@ -207,8 +205,7 @@ static void find_posts(const struct build *b, struct ranks_life *life, launched_
     }
     free(ends);
     free(posts);
-    if (life->stops.len)
-        qsort(life->stops.at, life->stops.len, sizeof *life->stops.at, by_post);
+    lpo_vec_sort(&life->stops, by_post);
 }
 
 struct unions {
@@ -393,8 +390,7 @@ static void find_all(struct build *b, const struct lpo_program_steps *steps)
     }
     free(seen);
     lpo_wall_order_free(&order);
-    if (b->out->all.len)
-        qsort(b->out->all.at, b->out->all.len, sizeof *b->out->all.at, by_row);
+    lpo_vec_sort(&b->out->all, by_row);
 }
 
 LPO_COMPARE(by_start, struct ranks_stop *const, LPO_UP_OF((*a)->start_ns, (*b)->start_ns));
@@ -410,8 +406,7 @@ static int64_t find_gaps(const struct ranks_lives *l)
     for (size_t i = 0; i < l->all.len; i++)
         for (size_t k = 0; k < l->all.at[i].stops.len; k++)
             lpo_vec_push(&all, &l->all.at[i].stops.at[k]);
-    if (all.len)
-        qsort(all.at, all.len, sizeof *all.at, by_start);
+    lpo_vec_sort(&all, by_start);
     for (size_t i = 0; i < all.len; i++) {
         if (until != INT64_MAX && all.at[i]->start_ns - until > least_ns)
             ns += all.at[i]->start_ns - until;
@@ -437,8 +432,7 @@ void lpo_ranks_lives_find(const struct lpo_region_tree *tree, const struct lpo_p
                 lpo_vec_push(&b.matched,
                              (struct matched){ v->at[n].op, v->at[n].instance, (uint32_t)i });
         }
-    if (b.matched.len)
-        qsort(b.matched.at, b.matched.len, sizeof *b.matched.at, by_op);
+    lpo_vec_sort(&b.matched, by_op);
     find_all(&b, steps);
     lpo_vec_free(&b.matched);
     meet(out);

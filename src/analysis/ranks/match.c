@@ -48,8 +48,7 @@ static uint32_t *add_rows(const struct lpo_trace *t, struct lpo_ranks *r)
             if (fresh)
                 lpo_vec_push(&r->rows, (struct lpo_rank_row){ .rank = t->devices.at[i].rank });
         }
-    if (r->rows.len)
-        qsort(r->rows.at, r->rows.len, sizeof *r->rows.at, by_rank);
+    lpo_vec_sort(&r->rows, by_rank);
     for (size_t i = 0; i < r->rows.len; i++)
         *lpo_map_u64_put(seen, (uint64_t)r->rows.at[i].rank, NULL) = (uint32_t)i;
     for (size_t i = 0; i < t->devices.len; i++)
@@ -196,10 +195,9 @@ void lpo_ranks_families(const struct lpo_region_tree *tree, struct lpo_ranks *r,
     for (size_t i = 0; i < out->len; i++) {
         struct ranks_family *f = &out->at[i];
 
-        qsort(f->series.at, f->series.len, sizeof *f->series.at, by_series_rank);
+        lpo_vec_sort(&f->series, by_series_rank);
         for (size_t k = 0; k < f->series.len; k++)
-            qsort(f->series.at[k].events.at, f->series.at[k].events.len,
-                  sizeof *f->series.at[k].events.at, by_end);
+            lpo_vec_sort(&f->series.at[k].events, by_end);
     }
     free(m.kinds);
     lpo_vec_free(&m.series_at);

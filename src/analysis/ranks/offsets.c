@@ -372,7 +372,7 @@ struct ranks_line lpo_ranks_line_find(ranks_pairs *pairs, size_t *found)
     struct found f = { 0 };
     int64_t close;
 
-    qsort(pairs->at, pairs->len, sizeof *pairs->at, most_events_first);
+    lpo_vec_sort(pairs, most_events_first);
     if (!line_by_numbers(pairs, &best))
         best = best_candidate(pairs);
     /* of groups that only look like one the ends lie apart: those must not make it less certain */

@@ -133,8 +133,7 @@ struct lpo_ranks_regions *lpo_ranks_regions_create(const struct lpo_region_scope
         for (size_t i = 0; i < t.rows; i++)
             if (all->rows.at[i].all.ns)
                 lpo_vec_push(&out->rows, judge(&t, i, scratch));
-        if (out->rows.len)
-            qsort(out->rows.at, out->rows.len, sizeof *out->rows.at, widest_first);
+        lpo_vec_sort(&out->rows, widest_first);
         lpo_map_u64_destroy(t.row_of);
         free(t.times);
     }

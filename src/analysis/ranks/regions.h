@@ -8,7 +8,6 @@
 
 #include "util/base.h"
 
-struct lpo_region_cells;
 struct lpo_region_scope;
 
 enum { LPO_RANK_ODD = 3 /* that are named */ };

@@ -20,14 +20,8 @@ struct build {
     size_t *row_steps; /* of each rank */
 };
 
-const char *lpo_ranks_step_part_name(enum lpo_rank_step_part part)
-{
-    static const char *const names[LPO_RANK_STEP_PARTS] = {
-        "wall", "compute", "exposed communication", "exposed copies", "idle", "pipeline bubble"
-    };
-
-    return names[part];
-}
+LPO_NAMES(lpo_ranks_step_part_name, enum lpo_rank_step_part, "wall", "compute",
+          "exposed communication", "exposed copies", "idle", "pipeline bubble");
 
 LPO_COMPARE(by_rank, int32_t, LPO_UP_OF(*a, *b));
 
@@ -46,8 +40,7 @@ static void find_rows(struct build *b)
     for (size_t i = 0; i < b->in->rows.len; i++)
         if (rank_of(b, i) >= 0 && (!i || rank_of(b, i) != rank_of(b, i - 1)))
             lpo_vec_push(&s->ranks, rank_of(b, i));
-    if (s->ranks.len)
-        qsort(s->ranks.at, s->ranks.len, sizeof *s->ranks.at, by_rank);
+    lpo_vec_sort(&s->ranks, by_rank);
     for (size_t i = 0; i < s->ranks.len; i++)
         if (!n || s->ranks.at[n - 1] != s->ranks.at[i])
             s->ranks.at[n++] = s->ranks.at[i];

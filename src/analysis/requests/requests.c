@@ -5,29 +5,13 @@
 #include "rules/rules.h"
 #include "util/json.h"
 
-const char *lpo_requests_time_name(enum lpo_requests_time time)
-{
-    static const char *const names[] = { "ttft", "itl", "tpot", "e2e" };
+LPO_NAMES(lpo_requests_time_name, enum lpo_requests_time, "ttft", "itl", "tpot", "e2e");
 
-    return names[time];
-}
+LPO_NAMES(lpo_requests_stat_name, enum lpo_requests_stat, "count", "mean", "std", "min", "p50",
+          "p90", "p95", "p99", "max");
 
-const char *lpo_requests_stat_name(enum lpo_requests_stat stat)
-{
-    static const char *const names[] = { "count", "mean", "std", "min", "p50",
-                                         "p90",   "p95",  "p99", "max" };
-
-    return names[stat];
-}
-
-const char *lpo_requests_figure_name(enum lpo_requests_figure figure)
-{
-    static const char *const names[] = { "completed",          "failed",        "duration_s",
-                                         "input_tokens",       "output_tokens", "requests_per_s",
-                                         "output_tokens_per_s" };
-
-    return names[figure];
-}
+LPO_NAMES(lpo_requests_figure_name, enum lpo_requests_figure, "completed", "failed", "duration_s",
+          "input_tokens", "output_tokens", "requests_per_s", "output_tokens_per_s");
 
 /* A number that can be one: clients write Infinity, null and text in such places, and 2^53 of
  * anything was never measured. */

@@ -100,7 +100,7 @@ static void find_steps(struct build *b)
     if (!b->out->rows.len)
         return;
     b->out->family = lpo_steps_family_name(family);
-    qsort(b->out->rows.at, b->out->rows.len, sizeof *b->out->rows.at, by_time);
+    lpo_vec_sort(&b->out->rows, by_time);
     drop_nested(b->out);
     for (size_t i = 0; i < b->out->rows.len; i++) {
         struct lpo_program_step *x = &b->out->rows.at[i];
@@ -302,7 +302,7 @@ static void make_groups(struct lpo_program_steps *s)
             members[starts[group_of[i]]++] = (uint32_t)i;
     for (size_t g = 0; g < s->groups.len; g++) /* starts[g] is its end by now */
         judge(s, &s->groups.at[g], members + starts[g] - s->groups.at[g].count, room);
-    qsort(s->groups.at, s->groups.len, sizeof *s->groups.at, by_total);
+    lpo_vec_sort(&s->groups, by_total);
 }
 
 struct lpo_program_steps *lpo_steps_create(const struct lpo_region_tree *tree)

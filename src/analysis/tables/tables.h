@@ -15,7 +15,6 @@ struct lpo_hardware;
 struct lpo_operator;
 struct lpo_rundir;
 struct lpo_source;
-struct lpo_sum;
 
 /* What the tables are opened of: the `of` of a struct lpo_table_source. */
 struct lpo_tables_of {

@@ -189,8 +189,7 @@ static int most_hidden_first(const void *x, const void *y)
 static void hiding_end(struct hiding *b, struct lpo_wall_hiding *out)
 {
     *out = b->out;
-    if (out->rows.len)
-        qsort(out->rows.at, out->rows.len, sizeof *out->rows.at, most_hidden_first);
+    lpo_vec_sort(&out->rows, most_hidden_first);
     lpo_vec_free(&b->pieces);
     lpo_map_destroy(b->rows);
     free(b);
@@ -379,8 +378,7 @@ struct lpo_wall_collectives *lpo_wall_collectives_create(const struct lpo_region
     }
     for (size_t i = 0; i < b.out->rows.len; i++)
         put_rate(&b.out->rows.at[i]);
-    if (b.out->rows.len)
-        qsort(b.out->rows.at, b.out->rows.len, sizeof *b.out->rows.at, by_time);
+    lpo_vec_sort(&b.out->rows, by_time);
     hiding_end(b.hiding, &b.out->hiding);
     lpo_wall_order_free(&order);
     lpo_map_destroy(b.rows);

@@ -4,12 +4,7 @@
 #include "analysis/wall/private.h"
 #include "trace/host.h"
 
-const char *lpo_wall_gap_name(enum lpo_gap_cause cause)
-{
-    static const char *const names[] = { "host", "dependency", "other" };
-
-    return names[cause];
-}
+LPO_NAMES(lpo_wall_gap_name, enum lpo_gap_cause, "host", "dependency", "other");
 
 int64_t lpo_wall_gaps_ns(const struct lpo_gaps *g)
 {
@@ -246,8 +241,7 @@ static void find_first_launches(const struct lpo_trace *t, moments *out)
             (unknown == UINT32_MAX || op->start_ns <= t->gpu_ops.at[earliest.at[unknown]].start_ns))
             lpo_vec_push(out, ((struct moment){ l->thread, l->start_ns }));
     }
-    if (out->len)
-        qsort(out->at, out->len, sizeof *out->at, by_thread_and_time);
+    lpo_vec_sort(out, by_thread_and_time);
 }
 
 /* Was a kernel launched for the first time by this thread in [start, end]? */
@@ -347,8 +341,7 @@ struct lpo_wall_timeline *lpo_wall_timeline_create_without(const struct lpo_regi
         build_device(&b, order.rows + i, end - i);
     }
     add_first_launches(&b);
-    if (out->streams.len)
-        qsort(out->streams.at, out->streams.len, sizeof *out->streams.at, by_device_and_stream);
+    lpo_vec_sort(&out->streams, by_device_and_stream);
     lpo_wall_order_free(&order);
     lpo_map_pair_free(&b.stream_map);
     return out;

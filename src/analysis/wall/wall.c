@@ -4,12 +4,7 @@
 #include "analysis/wall/private.h"
 #include "trace/host.h"
 
-const char *lpo_wall_cause_name(enum lpo_idle_cause cause)
-{
-    static const char *const names[] = { "blocked", "host", "queued", "unknown" };
-
-    return names[cause];
-}
+LPO_NAMES(lpo_wall_cause_name, enum lpo_idle_cause, "blocked", "host", "queued", "unknown");
 
 /* --- the call that a thread was in --- */
 
@@ -317,8 +312,7 @@ static void build_device(struct builder *b, const uint32_t *rows, size_t count)
     d.compute_ns = b->covers[COMPUTE].sum_ns;
     d.exposed_communication_ns = b->covers[KERNELS].sum_ns - d.compute_ns;
     d.exposed_copy_ns = b->covers[ALL].sum_ns - b->covers[KERNELS].sum_ns;
-    if (d.calls.len)
-        qsort(d.calls.at, d.calls.len, sizeof *d.calls.at, by_idle);
+    lpo_vec_sort(&d.calls, by_idle);
     lpo_vec_push(&b->out->devices, d);
 }
 
@@ -392,8 +386,7 @@ struct lpo_wall *lpo_wall_create_without(const struct lpo_region_tree *tree, con
     out->regions = lpo_xcalloc(tree->nodes.len + 1, sizeof *out->regions);
     build_all(&b);
     out->no_calls = b.no_calls;
-    if (out->devices.len)
-        qsort(out->devices.at, out->devices.len, sizeof *out->devices.at, by_span);
+    lpo_vec_sort(&out->devices, by_span);
     fill_stacks(out, tree->trace);
     return out;
 }

@@ -21,9 +21,6 @@
 
 #include "analysis/wall/timeline.h"
 
-struct lpo_region_tree;
-struct lpo_trace;
-
 enum lpo_idle_cause {
     LPO_IDLE_BLOCKED,
     LPO_IDLE_HOST,

@@ -6,11 +6,9 @@
 
 struct lpo_analysis_run;
 struct lpo_app;
-struct lpo_args;
 struct lpo_composed;
 struct lpo_manifest;
 struct lpo_node;
-struct lpo_option;
 struct lpo_pipeline_events;
 struct lpo_progress;
 struct lpo_rundir;

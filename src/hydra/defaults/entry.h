@@ -14,7 +14,6 @@
 #include "hydra/node.h"
 
 struct lpo_interp_scope;
-struct lpo_node;
 struct lpo_override;
 struct lpo_repo;
 struct lpo_tree;

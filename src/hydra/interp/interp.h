@@ -10,7 +10,6 @@
 
 #include "util/base.h"
 
-struct lpo_iexpr;
 struct lpo_node;
 
 struct lpo_spot {

@@ -9,13 +9,9 @@
 #include "pipeline/capture_words.h"
 #include "run/one_rank.h"
 
-struct lpo_analysis_run;
-struct lpo_node;
 struct lpo_result;
 struct lpo_stage;
 struct lpo_stage_ctx;
-struct lpo_step;
-struct lpo_steps;
 
 #define LPO_NCU_NO_STEP ((size_t)-1)
 #define LPO_NCU_TEMP    "tmp" /* in the stage's folder, while it runs */

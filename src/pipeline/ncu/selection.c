@@ -147,8 +147,7 @@ static void look_inside(const struct lpo_analysis *x, const struct lpo_settings_
         if (row->parent_row == LPO_NONE && row->node != LPO_NODE_OUTSIDE)
             add_kernels(out, &scope->kernels.at[row->kernels], row->nkernels);
     }
-    if (out->len)
-        qsort(out->at, out->len, sizeof *out->at, most_first);
+    lpo_vec_sort(out, most_first);
 }
 
 static bool is_collective(const struct lpo_analysis *x, uint32_t name)

@@ -7,8 +7,6 @@
 
 #include "region/classes.h"
 
-struct lpo_node;
-
 /* What an operator in the name of a compiled kernel does. */
 enum lpo_class_op {
     LPO_OP_NOTHING = 0, /* a word of the compiler, or a product that another kernel computes */

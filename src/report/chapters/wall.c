@@ -277,7 +277,7 @@ static struct lpo_rows gap_rows(const void *of, const struct lpo_wall_device *de
         for (size_t k = 0; k < devices[i].longest.len; k++)
             lpo_vec_push(&all, (gap_row){ &devices[i], &devices[i].longest.at[k] });
     if (count > 1 && all.len) /* those of one GPU are in order */
-        qsort(all.at, all.len, sizeof *all.at, by_length);
+        lpo_vec_sort(&all, by_length);
     rows = lpo_tables_kept(of, &gaps_kind, all.at, all.len, sizeof *all.at);
     return rows;
 }

@@ -7,9 +7,6 @@
 
 #include "analysis/diff/budgets.h"
 
-struct lpo_diff;
-struct lpo_diff_cause;
-struct lpo_diff_difference;
 struct lpo_doc;
 struct lpo_record;
 

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/doc/doc.h"
 
-const char *lpo_doc_cell_type_name(enum lpo_cell_type type)
-{
-    static const char *const names[] = {
-        "text", "count", "ns", "bytes", "share", "measure", "flag"
-    };
-
-    return names[type];
-}
+LPO_NAMES(lpo_doc_cell_type_name, enum lpo_cell_type, "text", "count", "ns", "bytes", "share",
+          "measure", "flag");
 
 struct lpo_doc *lpo_doc_create(const char *kind, const char *title)
 {

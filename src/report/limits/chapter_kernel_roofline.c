@@ -55,8 +55,7 @@ static void collect(struct lpo_arena *arena, const struct lpo_region_cells *cell
             add_cell(arena, cells, &cells->cells.at[i], index, out);
     for (size_t i = 0; i < out->len; i++)
         out->at[i].counters = lpo_limits_counters_of(t, out->at[i].sums);
-    if (out->len)
-        qsort(out->at, out->len, sizeof *out->at, most_expensive_first);
+    lpo_vec_sort(out, most_expensive_first);
 }
 
 static const struct lpo_column columns[] = {

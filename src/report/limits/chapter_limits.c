@@ -292,7 +292,7 @@ void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
     if (l->ranked == 0)
         return;
     fold(l, doc->arena, &rows);
-    qsort(rows.at, rows.len, sizeof *rows.at, more_to_save);
+    lpo_vec_sort(&rows, more_to_save);
     add_table(doc, l, &rows);
     add_roofline(doc, l, &rows);
     add_bars(doc, &rows);

@@ -4,13 +4,8 @@
 #include "analysis/limits/limits.h"
 #include "report/limits/chapter_limits.h"
 
-const char *lpo_report_limits_bound(enum lpo_held held)
-{
-    static const char *const names[] = { "unknown", "compute",   "memory",  "launch gaps",
-                                         "idle",    "occupancy", "overhead" };
-
-    return names[held];
-}
+LPO_NAMES(lpo_report_limits_bound, enum lpo_held, "unknown", "compute", "memory", "launch gaps",
+          "idle", "occupancy", "overhead");
 
 const char *lpo_report_limits_means(const struct lpo_limit_row *r)
 {

@@ -50,8 +50,7 @@ void lpo_page_put_shapes(struct lpo_record *to, const struct lpo_analysis *a,
         }
         uses.at[*row].launches++;
     }
-    if (uses.len)
-        qsort(uses.at, uses.len, sizeof *uses.at, by_kernel);
+    lpo_vec_sort(&uses, by_kernel);
     for (size_t i = 0; i < uses.len && shown < MOST_SHOWN_SHAPES; i++) {
         of_kernel = i && uses.at[i - 1].kernel == uses.at[i].kernel ? of_kernel + 1 : 0;
         if (of_kernel < MOST_SHAPES) {

@@ -119,7 +119,7 @@ static void put_packed(struct lpo_record *to, const struct sums *s)
     struct sum last = { 0, 0, 0 };
     LPO_STR bytes = { 0 }, text = { 0 };
 
-    qsort(s->all.at, s->all.len, sizeof *s->all.at, by_bucket);
+    lpo_vec_sort(&s->all, by_bucket);
     for (size_t i = 0; i < s->all.len; i++) {
         const struct sum *n = &s->all.at[i];
 

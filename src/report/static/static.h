@@ -11,10 +11,8 @@
 struct lpo_doc;
 struct lpo_limits;
 struct lpo_model_files;
-struct lpo_model_needs;
 struct lpo_record;
 struct lpo_reference;
-struct lpo_sums;
 
 /* One point of a sweep: what was asked for, and what came out. */
 struct lpo_sweep_row {

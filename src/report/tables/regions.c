@@ -422,8 +422,7 @@ void lpo_report_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *
         l.indent = 0;
         lpo_vec_push(&lines, l);
     }
-    if (lines.len)
-        qsort(lines.at, lines.len, sizeof *lines.at, by_idle);
+    lpo_vec_sort(&lines, by_idle);
     add_lines(doc, "region_idle", "Idle time, by the region that launched the next operation",
               &lines,
               "region:Launched_from idle_ns blocked_ns host_ns=late_ns queued_ns unknown_ns gaps",

@@ -13,10 +13,8 @@ struct lpo_region_cells;
 struct lpo_region_row;
 struct lpo_region_scope;
 struct lpo_scope_id;
-struct lpo_top_row;
 struct lpo_table;
 struct lpo_trace;
-struct lpo_wall_gap;
 
 struct lpo_table_options {
     size_t fold_over; /* families larger than this are folded; SIZE_MAX: none */

@@ -154,8 +154,7 @@ void lpo_timeline_count_waiting(struct lpo_timeline *b, const uint32_t *ops, siz
     if (changes.len > b->left)
         return;
     b->left -= changes.len;
-    if (changes.len)
-        qsort(changes.at, changes.len, sizeof *changes.at, by_time);
+    lpo_vec_sort(&changes, by_time);
     for (size_t i = 0; i < changes.len; i++) {
         waiting += changes.at[i].by;
         if (i + 1 == changes.len || changes.at[i + 1].ns != changes.at[i].ns)

@@ -18,7 +18,6 @@
 
 struct lpo_node;
 struct lpo_pattern;
-struct lpo_words;
 
 /* A profiler that is switched from outside: the environment has a command for each end of the
  * window under load, one word in a line. */

@@ -158,8 +158,7 @@ bool lpo_workload_samples_list(struct lpo_arena *a, const struct lpo_node *confi
             w.patterns = lpo_settings_list(a, config, "dataset.fallback_patterns");
             add_matches(&w, "", 0);
             found = true;
-            if (out->at.len)
-                qsort(out->at.at, out->at.len, sizeof *out->at.at, by_path);
+            lpo_vec_sort(&out->at, by_path);
         }
     }
     if (!out->shuffled && most > 0 && (size_t)most < out->at.len)

@@ -52,8 +52,7 @@ static int list(struct lpo_arena *a, const char *dir, found_vec *out, struct lpo
             lpo_vec_push(out, f);
     }
     closedir(d);
-    if (out->len)
-        qsort(out->at, out->len, sizeof *out->at, by_id);
+    lpo_vec_sort(out, by_id);
     return 0;
 }
 

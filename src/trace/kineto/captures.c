@@ -88,8 +88,7 @@ LPO_COMPARE(by_thread_and_time, struct moment, LPO_UP(thread) ?: LPO_UP(ns) ?: L
 
 static void sort(moments *m)
 {
-    if (m->len > 1)
-        qsort(m->at, m->len, sizeof *m->at, by_thread_and_time);
+    lpo_vec_sort(m, by_thread_and_time);
 }
 
 /* The kernel of a launch. A driver call lies in the runtime call that is the launch: either may

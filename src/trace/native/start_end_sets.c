@@ -99,8 +99,7 @@ void lpo_native_sets_find(struct native *n)
         if (!(r->flags & LPO_RANGE_OPEN))
             lpo_vec_push(&edges, ((struct edge){ r->end_ns, (uint32_t)i, false }));
     }
-    if (edges.len)
-        qsort(edges.at, edges.len, sizeof *edges.at, by_time);
+    lpo_vec_sort(&edges, by_time);
     cut(n, s, edges.at, edges.len);
 }
 

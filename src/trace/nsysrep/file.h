@@ -10,7 +10,6 @@
 #include "util/proto.h"
 
 struct lpo_nsysrep_events;
-struct lpo_trace;
 
 #define LPO_NSYSREP_MAGIC "NVIDIA Tegra Profiler Report "
 
