@@ -18,9 +18,10 @@ from repo_text import text  # noqa: E402
 class Kinds(unittest.TestCase):
     def setUp(self) -> None:
         self.page = text("docs", "findings.md")
-        code = text("src", "analysis", "ladder", "ladder.c")
-        self.kinds = re.findall(r'\[LPO_RUNG_\w+\] = "([a-z0-9-]+)"', code)
-        self.cautions = re.findall(r'\[LPO_CAUTION_\w+\] = "([a-z0-9-]+)"', code)
+        code = text("src", "analysis", "ladder", "ladder.h")
+        ids = {name: re.findall(r'X\(\w+,[ \\\n]*"([a-z0-9-]+)"\)', rows)
+               for name, rows in re.findall(r"#define LPO_(RUNG|CAUTION)_LIST\(X\)(.*?)\n#define", code, re.S)}
+        self.kinds, self.cautions = ids["RUNG"], ids["CAUTION"]
 
     def test_every_kind_has_a_paragraph(self) -> None:
         self.assertGreater(len(self.kinds), 10)

@@ -15,51 +15,54 @@ struct lpo_analysis;
 struct lpo_rundir;
 struct lpo_source;
 
-enum lpo_rung_kind {
-    LPO_RUNG_BLOCKED,       /* the host waits for the GPU in a call, and launches nothing */
-    LPO_RUNG_DATA,          /* loading, decoding, tokenizing, preprocessing */
-    LPO_RUNG_HOST,          /* other work of the host */
-    LPO_RUNG_PAUSE,         /* the same, in few of the steps */
-    LPO_RUNG_COMPILE,       /* compilation and tuning in steady steps */
-    LPO_RUNG_FIRST,         /* code is loaded, things run for the first time */
-    LPO_RUNG_ALLOCATOR,     /* calls that allocate or free memory */
-    LPO_RUNG_LAUNCH,        /* the host launches more slowly than the GPU works */
-    LPO_RUNG_COMMUNICATION, /* nothing is computed meanwhile */
-    LPO_RUNG_SAME_STREAM,   /* nor could it: it runs on the stream of the computing */
-    LPO_RUNG_MESSAGES,      /* many small collectives one after another */
-    LPO_RUNG_PAGEABLE,      /* copies from or to host memory that is not pinned */
-    LPO_RUNG_COPIES,        /* other copies, alone */
-    LPO_RUNG_LAYOUT,        /* kernels that only copy, cast or transpose */
-    LPO_RUNG_ATTENTION,     /* scores go through memory between two products */
-    LPO_RUNG_FUSE,          /* runs of element-wise kernels */
-    LPO_RUNG_FP32,          /* products without tensor cores */
-    LPO_RUNG_SIBLING,       /* one of N equal layers takes longer */
-    LPO_RUNG_ROOF,          /* an operator far below what its kind reaches */
-    LPO_RUNG_BEST,          /* the same, below what its shape reaches where it is done best */
-    LPO_RUNG_COLLECTIVE,    /* a collective below what NCCL reaches with its size */
-    LPO_RUNG_REGION,        /* the same of a region, by its model */
-    LPO_RUNG_TAIL,          /* the last wave of blocks leaves SMs idle */
-    LPO_RUNG_OCCUPANCY,     /* few warps fit on an SM, and neither roof is near */
-    LPO_RUNG_GRID,          /* far fewer blocks than SMs */
-    LPO_RUNG_RECOMPUTATION, /* forward work that the backward pass does again */
-    LPO_RUNG_THROTTLING,    /* the GPU itself says that it was slowed down */
-    LPO_RUNG_RANK,          /* one rank computes longer than the others */
-    LPO_RUNG_RANK_HOST,     /* the GPU of one rank waits for its host */
-    LPO_RUNG_RANK_PAUSE,    /* one rank, once */
-    LPO_RUNG_LINK,          /* one group of ranks sends slower than others */
-    LPO_RUNG_EXPERTS,       /* one rank has more to do for its experts */
-    LPO_RUNG_BUBBLES,       /* stages of a pipeline wait for each other */
-    LPO_RUNG_RANKS_UNEVEN,  /* now one rank is last, now another */
-    LPO_RUNG_MISMATCH, /* of flight recorders, as enum lpo_flight_verdict_kind: what a job hangs in
-                        */
-    LPO_RUNG_MISSING,
-    LPO_RUNG_SILENT,
-    LPO_RUNG_STUCK,
-    LPO_RUNG_REFUSED, /* of a memory snapshot: a request failed for want of memory */
-    LPO_RUNG_MEMORY,  /* of a memory snapshot: what the peak consists of */
-    LPO_RUNG_KERNEL,  /* of an ncu report: what holds its longest kernel back */
-    LPO_RUNG_KINDS
-};
+#define LPO_RUNG_LIST(X)                                                                           \
+    X(BLOCKED, "blocked-in-call") /* the host waits for the GPU in a call, and launches nothing */ \
+    X(DATA, "data-loading")       /* loading, decoding, tokenizing, preprocessing */               \
+    X(HOST, "host-work")          /* other work of the host */                                     \
+    X(PAUSE, "pause")             /* the same, in few of the steps */                              \
+    X(COMPILE, "recompilation")   /* compilation and tuning in steady steps */                     \
+    X(FIRST, "first-calls")       /* code is loaded, things run for the first time */              \
+    X(ALLOCATOR, "allocator")     /* calls that allocate or free memory */                         \
+    X(LAUNCH, "launch-bound")     /* the host launches more slowly than the GPU works */           \
+    X(COMMUNICATION, "exposed-communication") /* nothing is computed meanwhile */                  \
+    X(SAME_STREAM, "same-stream")     /* nor could it: it runs on the stream of the computing */   \
+    X(MESSAGES, "small-collectives")  /* many small collectives one after another */               \
+    X(PAGEABLE, "pageable-copies")    /* copies from or to host memory that is not pinned */       \
+    X(COPIES, "exposed-copies")       /* other copies, alone */                                    \
+    X(LAYOUT, "layout-copies")        /* kernels that only copy, cast or transpose */              \
+    X(ATTENTION, "unfused-attention") /* scores go through memory between two products */          \
+    X(FUSE, "unfused-kernels")        /* runs of element-wise kernels */                           \
+    X(FP32, "no-tensor-cores")        /* products without tensor cores */                          \
+    X(SIBLING, "slow-sibling")        /* one of N equal layers takes longer */                     \
+    X(ROOF, "operator-below-roof")    /* an operator far below what its kind reaches */            \
+    X(BEST,                                                                                        \
+      "operator-below-best") /* the same, below what its shape reaches where it is done best */    \
+    X(COLLECTIVE,                                                                                  \
+      "collective-below-best")           /* a collective below what NCCL reaches with its size */  \
+    X(REGION, "far-from-roof")           /* the same of a region, by its model */                  \
+    X(TAIL, "tail-effect")               /* the last wave of blocks leaves SMs idle */             \
+    X(OCCUPANCY, "low-occupancy")        /* few warps fit on an SM, and neither roof is near */    \
+    X(GRID, "small-grid")                /* far fewer blocks than SMs */                           \
+    X(RECOMPUTATION, "recomputation")    /* forward work that the backward pass does again */      \
+    X(THROTTLING, "throttling")          /* the GPU itself says that it was slowed down */         \
+    X(RANK, "slow-rank")                 /* one rank computes longer than the others */            \
+    X(RANK_HOST, "late-host")            /* the GPU of one rank waits for its host */              \
+    X(RANK_PAUSE, "rank-pause")          /* one rank, once */                                      \
+    X(LINK, "slow-link")                 /* one group of ranks sends slower than others */         \
+    X(EXPERTS, "uneven-experts")         /* one rank has more to do for its experts */             \
+    X(BUBBLES, "pipeline-bubbles")       /* stages of a pipeline wait for each other */            \
+    X(RANKS_UNEVEN, "uneven-ranks")      /* now one rank is last, now another */                   \
+    X(MISMATCH, "mismatched-collective") /* of flight recorders, as enum lpo_flight_verdict_kind:  \
+                                            what a job hangs in */                                 \
+    X(MISSING, "missing-rank")                                                                     \
+    X(SILENT, "missing-dump")                                                                      \
+    X(STUCK, "stuck-collective")                                                                   \
+    X(REFUSED, "out-of-memory") /* of a memory snapshot: a request failed for want of memory */    \
+    X(MEMORY, "memory-peak")    /* of a memory snapshot: what the peak consists of */              \
+    X(KERNEL, "kernel-limit")   /* of an ncu report: what holds its longest kernel back */
+#define LPO_RUNG_LIST_OF(name, id) LPO_RUNG_##name,
+
+enum lpo_rung_kind { LPO_RUNG_LIST(LPO_RUNG_LIST_OF) LPO_RUNG_KINDS };
 
 enum lpo_rung_basis {
     LPO_BASIS_MEASURED,
@@ -69,27 +72,32 @@ enum lpo_rung_basis {
 };
 
 /* What makes any rung less sure; reports say it first. */
-enum lpo_caution_kind {
-    LPO_CAUTION_JOBS,      /* the traces are of different jobs */
-    LPO_CAUTION_OTHER_RUN, /* one of them is of another run of the same program */
-    LPO_CAUTION_NOISE,     /* repeats vary more than run.max_cv */
-    LPO_CAUTION_SHORT,     /* too little time was recorded */
-    LPO_CAUTION_FEW,       /* too few kernels were recorded */
-    LPO_CAUTION_NO_LAUNCH, /* operations without a launch record, as when a capture begins late */
-    LPO_CAUTION_UNKNOWN,   /* idle time without a cause */
-    LPO_CAUTION_OUTSIDE,   /* work outside every region */
-    LPO_CAUTION_LOST,      /* the source lost records */
-    LPO_CAUTION_STACKS,    /* Python calls were recorded, and the GPU waits for the host */
-    LPO_CAUTION_RANGES,    /* the same of a range around every operator */
-    LPO_CAUTION_PROFILER,  /* what that costs was taken out before the first rung */
-    LPO_CAUTION_COUNTED,   /* the profiler counted something of each kernel meanwhile */
-    LPO_CAUTION_EARLIER,   /* the host waits for work that was launched before the capture began */
-    LPO_CAUTION_BUSY,      /* the GPU was busy with such work at first: left out of the window */
-    LPO_CAUTION_GRAPH_NODES, /* stretches of CUDA graphs in which no node was recorded */
-    LPO_CAUTION_CAPTURED,    /* CUDA graphs were being captured */
-    LPO_CAUTION_UNEXPLAINED, /* part of the window has no cause in the graph */
-    LPO_CAUTION_KINDS
-};
+#define LPO_CAUTION_LIST(X)                                                                        \
+    X(JOBS, "several-jobs")     /* the traces are of different jobs */                             \
+    X(OTHER_RUN, "another-run") /* one of them is of another run of the same program */            \
+    X(NOISE, "too-noisy")       /* repeats vary more than run.max_cv */                            \
+    X(SHORT, "too-short")       /* too little time was recorded */                                 \
+    X(FEW, "few-kernels")       /* too few kernels were recorded */                                \
+    X(NO_LAUNCH,                                                                                   \
+      "no-launch-records") /* operations without a launch record, as when a capture begins late */ \
+    X(UNKNOWN, "idle-unknown")    /* idle time without a cause */                                  \
+    X(OUTSIDE, "outside-regions") /* work outside every region */                                  \
+    X(LOST, "records-lost")       /* the source lost records */                                    \
+    X(STACKS, "python-stacks")    /* Python calls were recorded, and the GPU waits for the host */ \
+    X(RANGES, "ranges-around-operators") /* the same of a range around every operator */           \
+    X(PROFILER, "profiler-cost")         /* what that costs was taken out before the first rung */ \
+    X(COUNTED, "counters-recorded") /* the profiler counted something of each kernel meanwhile */  \
+    X(EARLIER, "work-before-capture") /* the host waits for work that was launched before the      \
+                                         capture began */                                          \
+    X(BUSY, "busy-before-capture")    /* the GPU was busy with such work at first: left out of the \
+                                         window */                                                 \
+    X(GRAPH_NODES,                                                                                 \
+      "unrecorded-graph-nodes")   /* stretches of CUDA graphs in which no node was recorded */     \
+    X(CAPTURED, "graph-capture")  /* CUDA graphs were being captured */                            \
+    X(UNEXPLAINED, "unexplained") /* part of the window has no cause in the graph */
+#define LPO_CAUTION_LIST_OF(name, id) LPO_CAUTION_##name,
+
+enum lpo_caution_kind { LPO_CAUTION_LIST(LPO_CAUTION_LIST_OF) LPO_CAUTION_KINDS };
 
 /* A sentence of evidence: which one, and the numbers and the name in it (report/findings/facts.c
  * has the sentences). */
@@ -99,82 +107,84 @@ struct lpo_evidence {
     double value[3];
 };
 
-enum lpo_fact {
-    LPO_FACT_HOST_TIME,     /* time, times, longest */
-    LPO_FACT_STEPS,         /* steps that have it, of how many; time a step */
-    LPO_FACT_OPERATOR,      /* name */
-    LPO_FACT_INSIDE,        /* name: what most of it is in; time */
-    LPO_FACT_WAITS,         /* calls, time in them */
-    LPO_FACT_WAITS_BYTES,   /* calls that fetch that many bytes or less */
-    LPO_FACT_LAUNCHES,      /* launches, host time a launch, GPU time a kernel */
-    LPO_FACT_GRAPHS,        /* kernels from CUDA graphs */
-    LPO_FACT_MOST_LAUNCHES, /* name: outermost operator; its host time on the path */
-    LPO_FACT_COMPILED,
-    LPO_FACT_FIRST,       /* name; time; median of later ones */
-    LPO_FACT_KERNELS,     /* kernels, GPU time, share of the window */
-    LPO_FACT_KERNEL,      /* name: the most expensive of them; time */
-    LPO_FACT_EXPOSED,     /* time, exposed */
-    LPO_FACT_CANNOT_HIDE, /* time of computing */
-    LPO_FACT_STREAM,      /* stream, kernels that compute there, collectives there */
-    LPO_FACT_MESSAGES,    /* collectives, in a step, half send no more than */
-    LPO_FACT_RATE,        /* bytes, rate */
-    LPO_FACT_PINNED_RATE, /* of pinned copies in this trace */
-    LPO_FACT_LINK_RATE,   /* as usual on such a GPU */
-    LPO_FACT_ATTENTIONS,  /* times, time between, time of the products */
-    LPO_FACT_FUSED,       /* what the products would take in one kernel */
-    LPO_FACT_RUNS,        /* runs, kernels, time */
-    LPO_FACT_FP32,        /* TFLOP/s reached, rate of tensor cores */
-    LPO_FACT_SIBLINGS,    /* kernels, their time, time of equal ones */
-    LPO_FACT_ROOF,        /* share, usual from, usual to */
-    LPO_FACT_BEST,        /* best time of a call, its error, time here */
-    LPO_FACT_BEST_RATE,   /* name: what GPU op; message, rate here, rate at best */
-    LPO_FACT_OTHER_RATE,  /* the same by GPUs of another kind */
-    LPO_FACT_BEST_REGION, /* time of its kernels as measured best */
-    LPO_FACT_SHAPE,       /* name: input shapes */
-    LPO_FACT_COMPUTES,    /* FLOPs of a call, FLOPs a byte */
-    LPO_FACT_MOVES,       /* bytes of a call */
-    LPO_FACT_ROOF_CALLS,  /* calls, time of all, share of the window */
-    LPO_FACT_FEW_TILES,   /* tiles, SMs */
-    LPO_FACT_ODD_SIDE,    /* side, tile */
-    LPO_FACT_SKINNY,      /* M, N, K */
-    LPO_FACT_DEPTHWISE,   /* groups, channels a group */
-    LPO_FACT_LARGE_HEADS, /* size of a head */
-    LPO_FACT_FEW_BLOCKS,  /* blocks of queries, SMs, queries of a head */
-    LPO_FACT_FEW_TOKENS,  /* tokens, experts, tokens an expert */
-    LPO_FACT_SHORT_SIDE,  /* K */
-    LPO_FACT_LIMIT,       /* GPU time, what the hardware allows */
-    LPO_FACT_COUNTERS,    /* SMs, memory, occupancy: shares of their peaks */
-    LPO_FACT_WAVES,       /* waves */
-    LPO_FACT_GRID,        /* blocks of the kernel that it costs most, SMs */
-    LPO_FACT_LIMITER,     /* enum lpo_rung_limiter, theoretical occupancy */
-    LPO_FACT_AGAIN,       /* kernels, time */
-    LPO_FACT_CLOCK,       /* share of samples, clock, highest clock */
-    LPO_FACT_REASONS,
-    LPO_FACT_RANK,        /* rank, what it has more than the others, of how much */
-    LPO_FACT_RANK_KERNEL, /* name: kernel; its time there, on the others */
-    LPO_FACT_GROUP,       /* name: its ranks; the first, how many */
-    LPO_FACT_LINK,        /* bytes of a message, time of sending there, on other groups */
-    LPO_FACT_BUBBLES,     /* waiting of a rank, mean */
-    LPO_FACT_FEW_RANKS,   /* ranks that were recorded */
-    LPO_FACT_BOUND,       /* share that is not explained */
-    LPO_FACT_ALONE_LESS,  /* saving by itself, where it is under half of the rung's */
-    LPO_FACT_ALONE_MORE,  /* the same, where the rung's is under half of it */
-    LPO_FACT_REFUSED,     /* name: place; bytes asked for */
-    LPO_FACT_HELD,        /* allocated, reserved, free on the GPU */
-    LPO_FACT_PEAK,        /* bytes, reserved */
-    LPO_FACT_HOLDER,      /* name; bytes; share of the peak */
-    LPO_FACT_ROLE,        /* name: enum lpo_memory_category; bytes; share; blocks */
-    LPO_FACT_FRAGMENTS,   /* reserved, unused in it */
-    LPO_FACT_FLIGHT,      /* verdict, which sentence about it */
-    LPO_FACT_KERNEL_TIME, /* of an ncu report: launches, time, share of all kernels */
-    LPO_FACT_BOUND_BY,    /* name: enum lpo_bound; SMs and memory, shares of their peaks */
-    LPO_FACT_LEVELS,      /* L1, L2, DRAM: shares of their peaks */
-    LPO_FACT_SCATTERED,   /* L1 alone is busy */
-    LPO_FACT_FEW_WAVES,   /* waves */
-    LPO_FACT_RULE,        /* name: the message of ncu; share */
-    LPO_FACT_VALUE,       /* of a caution: a share, a count or a time */
-    LPO_FACTS
-};
+#define LPO_FACT_LIST(X)                                                                           \
+    X(HOST_TIME)     /* time, times, longest */                                                    \
+    X(STEPS)         /* steps that have it, of how many; time a step */                            \
+    X(OPERATOR)      /* name */                                                                    \
+    X(INSIDE)        /* name: what most of it is in; time */                                       \
+    X(WAITS)         /* calls, time in them */                                                     \
+    X(WAITS_BYTES)   /* calls that fetch that many bytes or less */                                \
+    X(LAUNCHES)      /* launches, host time a launch, GPU time a kernel */                         \
+    X(GRAPHS)        /* kernels from CUDA graphs */                                                \
+    X(MOST_LAUNCHES) /* name: outermost operator; its host time on the path */                     \
+    X(COMPILED)                                                                                    \
+    X(FIRST)       /* name; time; median of later ones */                                          \
+    X(KERNELS)     /* kernels, GPU time, share of the window */                                    \
+    X(KERNEL)      /* name: the most expensive of them; time */                                    \
+    X(EXPOSED)     /* time, exposed */                                                             \
+    X(CANNOT_HIDE) /* time of computing */                                                         \
+    X(STREAM)      /* stream, kernels that compute there, collectives there */                     \
+    X(MESSAGES)    /* collectives, in a step, half send no more than */                            \
+    X(RATE)        /* bytes, rate */                                                               \
+    X(PINNED_RATE) /* of pinned copies in this trace */                                            \
+    X(LINK_RATE)   /* as usual on such a GPU */                                                    \
+    X(ATTENTIONS)  /* times, time between, time of the products */                                 \
+    X(FUSED)       /* what the products would take in one kernel */                                \
+    X(RUNS)        /* runs, kernels, time */                                                       \
+    X(FP32)        /* TFLOP/s reached, rate of tensor cores */                                     \
+    X(SIBLINGS)    /* kernels, their time, time of equal ones */                                   \
+    X(ROOF)        /* share, usual from, usual to */                                               \
+    X(BEST)        /* best time of a call, its error, time here */                                 \
+    X(BEST_RATE)   /* name: what GPU op; message, rate here, rate at best */                       \
+    X(OTHER_RATE)  /* the same by GPUs of another kind */                                          \
+    X(BEST_REGION) /* time of its kernels as measured best */                                      \
+    X(SHAPE)       /* name: input shapes */                                                        \
+    X(COMPUTES)    /* FLOPs of a call, FLOPs a byte */                                             \
+    X(MOVES)       /* bytes of a call */                                                           \
+    X(ROOF_CALLS)  /* calls, time of all, share of the window */                                   \
+    X(FEW_TILES)   /* tiles, SMs */                                                                \
+    X(ODD_SIDE)    /* side, tile */                                                                \
+    X(SKINNY)      /* M, N, K */                                                                   \
+    X(DEPTHWISE)   /* groups, channels a group */                                                  \
+    X(LARGE_HEADS) /* size of a head */                                                            \
+    X(FEW_BLOCKS)  /* blocks of queries, SMs, queries of a head */                                 \
+    X(FEW_TOKENS)  /* tokens, experts, tokens an expert */                                         \
+    X(SHORT_SIDE)  /* K */                                                                         \
+    X(LIMIT)       /* GPU time, what the hardware allows */                                        \
+    X(COUNTERS)    /* SMs, memory, occupancy: shares of their peaks */                             \
+    X(WAVES)       /* waves */                                                                     \
+    X(GRID)        /* blocks of the kernel that it costs most, SMs */                              \
+    X(LIMITER)     /* enum lpo_rung_limiter, theoretical occupancy */                              \
+    X(AGAIN)       /* kernels, time */                                                             \
+    X(CLOCK)       /* share of samples, clock, highest clock */                                    \
+    X(REASONS)                                                                                     \
+    X(RANK)        /* rank, what it has more than the others, of how much */                       \
+    X(RANK_KERNEL) /* name: kernel; its time there, on the others */                               \
+    X(GROUP)       /* name: its ranks; the first, how many */                                      \
+    X(LINK)        /* bytes of a message, time of sending there, on other groups */                \
+    X(BUBBLES)     /* waiting of a rank, mean */                                                   \
+    X(FEW_RANKS)   /* ranks that were recorded */                                                  \
+    X(BOUND)       /* share that is not explained */                                               \
+    X(ALONE_LESS)  /* saving by itself, where it is under half of the rung's */                    \
+    X(ALONE_MORE)  /* the same, where the rung's is under half of it */                            \
+    X(REFUSED)     /* name: place; bytes asked for */                                              \
+    X(HELD)        /* allocated, reserved, free on the GPU */                                      \
+    X(PEAK)        /* bytes, reserved */                                                           \
+    X(HOLDER)      /* name; bytes; share of the peak */                                            \
+    X(ROLE)        /* name: enum lpo_memory_category; bytes; share; blocks */                      \
+    X(FRAGMENTS)   /* reserved, unused in it */                                                    \
+    X(FLIGHT)      /* verdict, which sentence about it */                                          \
+    X(KERNEL_TIME) /* of an ncu report: launches, time, share of all kernels */                    \
+    X(BOUND_BY)    /* name: enum lpo_bound; SMs and memory, shares of their peaks */               \
+    X(LEVELS)      /* L1, L2, DRAM: shares of their peaks */                                       \
+    X(SCATTERED)   /* L1 alone is busy */                                                          \
+    X(FEW_WAVES)   /* waves */                                                                     \
+    X(RULE)        /* name: the message of ncu; share */                                           \
+    X(VALUE)       /* of a caution: a share, a count or a time */
+#define LPO_FACT_LIST_OF(name) LPO_FACT_##name,
+#define LPO_FACT_NAME(name)    #name,
+
+enum lpo_fact { LPO_FACT_LIST(LPO_FACT_LIST_OF) LPO_FACTS };
 
 /* What keeps more blocks from an SM. */
 enum lpo_rung_limiter {

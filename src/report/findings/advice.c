@@ -28,37 +28,20 @@ static const char *const frameworks[] = { "torch", "vllm",  "sglang", "trtllm", 
                                           "jax",   "plain", "amd",    NULL };
 
 /* Facts that a row may ask for. */
-#define FACTS(X)                                                                                   \
-    X(graphs, GRAPHS)                                                                              \
-    X(compiled, COMPILED)                                                                          \
-    X(few_tiles, FEW_TILES)                                                                        \
-    X(skinny, SKINNY)                                                                              \
-    X(short_side, SHORT_SIDE)                                                                      \
-    X(odd_side, ODD_SIDE)                                                                          \
-    X(depthwise, DEPTHWISE)                                                                        \
-    X(large_heads, LARGE_HEADS)                                                                    \
-    X(few_blocks, FEW_BLOCKS)                                                                      \
-    X(few_tokens, FEW_TOKENS)                                                                      \
-    X(roof, ROOF)                                                                                  \
-    X(scattered, SCATTERED)
-#define WORD(word, name) #word,
-#define FACT(word, name) LPO_FACT_##name,
-
-static const char *const fact_words[] = { "any", FACTS(WORD) NULL };
-static const enum lpo_fact facts[] = { LPO_FACTS, FACTS(FACT) };
+static const char *const facts[] = { "ANY", LPO_FACT_LIST(LPO_FACT_NAME) NULL };
 
 /* conf/rules/findings.yaml; the first row that fits. */
 struct advice {
     int rung;
     unsigned framework; /* 0: any */
-    int fact;           /* of `facts` */
+    int fact;           /* 0: any; else above that of enum lpo_fact */
     const char *text;   /* NULL: roof_advice() */
 };
 
 static const struct lpo_rules_member members[] = {
     { "rung", offsetof(struct advice, rung), LPO_RULES_INT, lpo_ladder_ids, NULL },
     { "for", offsetof(struct advice, framework), LPO_RULES_SET, frameworks, NULL },
-    { "fact", offsetof(struct advice, fact), LPO_RULES_INT, fact_words, NULL },
+    { "fact", offsetof(struct advice, fact), LPO_RULES_INT, facts, NULL },
     { "say", offsetof(struct advice, text), LPO_RULES_TEXT, NULL, NULL },
 };
 static struct lpo_rules_table table = LPO_RULES_TABLE("findings", "advice", members, advice);
@@ -198,7 +181,7 @@ const char *lpo_report_rung_advice(const struct lpo_ladder_words *w, const struc
         return host_advice(w, r);
     for (size_t i = 0; i < count; i++)
         if (all[i].rung == (int)r->kind && (!all[i].framework || all[i].framework & framework) &&
-            (!all[i].fact || lpo_report_find_fact(r, facts[all[i].fact])))
+            (!all[i].fact || lpo_report_find_fact(r, (enum lpo_fact)(all[i].fact - 1))))
             return all[i].text ? all[i].text : roof_advice(r);
     return r->kind == LPO_RUNG_REFUSED  ? after_refusal(r)
            : r->kind == LPO_RUNG_MEMORY ? peak_advice(w, r)

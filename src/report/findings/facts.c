@@ -6,116 +6,24 @@
 #include "analysis/ladder/ladder.h"
 #include "analysis/memory/memory.h"
 #include "analysis/power/power.h"
+#include "hydra/compose.h"
 #include "report/chapters/chapters.h"
 #include "report/findings/findings.h"
+#include "rules/rules.h"
 #include "rundir/rundir.h"
 #include "util/units.h"
 
-/* %1t is the first number as a time; c: a count, p: a share, b: bytes, r: bytes a second, f:
- * FLOP/s, F: FLOPs, g: as it is. %n the name, %k the name of a kernel, %s the first sentence of a
- * message. What stands in {1…} is said where the first number is more than 0; a ~ is the s of a
- * plural, a ^ its es. */
-static const char *const sentences[LPO_FACTS] = {
-    [LPO_FACT_HOST_TIME] =
-        "The launching thread spends %1t of the window in %n ({2%2c time~, }at most "
-        "%3t at a time), while the GPU runs out of work.",
-    [LPO_FACT_STEPS] = "It is in %1c of %2c steps, %3t in each of them.",
-    [LPO_FACT_OPERATOR] = NULL, /* the title says it */
-    [LPO_FACT_INSIDE] = "%1t of it is in %n.",
-    [LPO_FACT_WAITS] = "%n is called %1c time~ and takes %2t in all.",
-    [LPO_FACT_WAITS_BYTES] = "Each copies at most %1b.",
-    [LPO_FACT_LAUNCHES] = "%1c launch^ cost the host %2t each, and a GPU operation takes %3t on "
-                          "average.",
-    [LPO_FACT_GRAPHS] = "%1c of %2c kernels come from CUDA graphs already.",
-    [LPO_FACT_MOST_LAUNCHES] = "Most of the launching is in %n: %1t.",
-    [LPO_FACT_COMPILED] = "torch.compile is used already.",
-    [LPO_FACT_FIRST] = "The first %n takes %1t; the median of the later ones is %2t.",
-    [LPO_FACT_KERNELS] = "%1c kernels take %2t of GPU time, %3p of the window.",
-    [LPO_FACT_KERNEL] = "The most expensive of them is %k (%1t).",
-    [LPO_FACT_EXPOSED] = "It takes %1t in all; for %2t of that nothing was computed.",
-    [LPO_FACT_CANNOT_HIDE] = "The GPU computes for only %1t, so overlap cannot hide it: the saving "
-                             "is without these copies, the data kept on the GPU.",
-    [LPO_FACT_STREAM] = "Stream %1g has %2c kernels that compute and %3c collectives: they run one "
-                        "after another.",
-    [LPO_FACT_MESSAGES] = "%1c small collectives follow each other with nothing computed between "
-                          "them, {2%2c in a step}{3, none larger than %3b}.",
-    [LPO_FACT_RATE] = "%1b were copied at %2r.",
-    [LPO_FACT_PINNED_RATE] = "Pinned copies in this trace run at %1r.",
-    [LPO_FACT_LINK_RATE] = "Pinned copies usually reach %1r on such a GPU.",
-    [LPO_FACT_ATTENTIONS] = "Attention runs as separate kernels %1c times: what stands between the "
-                            "two matrix products takes %2t, the products %3t.",
-    [LPO_FACT_FUSED] = "In one kernel that neither writes nor reads scores, the products take "
-                       "about %1t, by their FLOPs and what such kernels usually reach.",
-    [LPO_FACT_RUNS] = "They stand in %1c run~ of three and more.",
-    [LPO_FACT_FP32] = "{1They reach %1f. }{2The tensor cores of this GPU allow %2f in 16 bit. }The "
-                      "saving assumes %3g times the rate.",
-    [LPO_FACT_SIBLINGS] = "Equal ones elsewhere would take %3t.",
-    [LPO_FACT_ROOF] = "It reaches %1p of the roof; %2p to %3p is usual.",
-    [LPO_FACT_BEST] = "Such a kernel was measured at %1t on this GPU (within %2p); here it takes "
-                      "%3t.",
-    [LPO_FACT_BEST_RATE] =
-        "%n reaches a bus bandwidth of %2r with %1b where it is fastest; NCCL was "
-        "measured at %3r between such GPUs of one node.",
-    [LPO_FACT_OTHER_RATE] =
-        "%n reaches a bus bandwidth of %2r with %1b where it is fastest; %3r is possible by the "
-        "rates of the links and NCCL as measured between as many H200.",
-    [LPO_FACT_BEST_REGION] = "Its kernels, each as measured best on this GPU, take %1t.",
-    [LPO_FACT_COMPUTES] = "A call computes %1F{2, %2g for each byte that it must move}.",
-    [LPO_FACT_MOVES] = "A call must move %1b at least.",
-    [LPO_FACT_ROOF_CALLS] = "%1c call~: %2t of GPU time, %3p of the window.",
-    [LPO_FACT_FEW_TILES] = "The result has %1c tiles of 128 x 128 for %2c SMs: most of the GPU has "
-                           "nothing to do while each tile adds up %3c products.",
-    [LPO_FACT_ODD_SIDE] =
-        "A side of %1c is no multiple of 8: the last tile of %2c is nearly empty, "
-        "or the fast kernels cannot be used.",
-    [LPO_FACT_SKINNY] = NULL, /* fill_skinny */
-    [LPO_FACT_SHORT_SIDE] = "The inner side is only %1c: too few products for each byte.",
-    [LPO_FACT_DEPTHWISE] = "It is a depthwise convolution (%1c groups of %2c channels): hardly any "
-                           "FLOPs for each byte, so memory is its roof.",
-    [LPO_FACT_LARGE_HEADS] = "Heads of %1c are large: they force small tiles and few warps.",
-    [LPO_FACT_FEW_BLOCKS] =
-        "%3c queries a head make %1c blocks of 128 for %2c SMs: most of the GPU "
-        "has nothing to do.",
-    [LPO_FACT_FEW_TOKENS] =
-        "%1c tokens go to %2c experts, %3g tokens an expert: the time goes into "
-        "reading weights.",
-    [LPO_FACT_LIMIT] =
-        "It takes %1t of GPU time; the hardware allows %2t{3; %3c first call is left out of both}.",
-    [LPO_FACT_COUNTERS] =
-        "The SMs are used to %1p of their peak, the memory and its caches to %2p.",
-    [LPO_FACT_WAVES] = "Its blocks make %1g waves; the saving takes all blocks to be equally long.",
-    [LPO_FACT_GRID] = "It has %1c block~ for %2c SMs: the other SMs are idle. The saving takes the "
-                      "work to be spread over half of the SMs, which can be enough to reach the "
-                      "memory bandwidth.",
-    [LPO_FACT_LIMITER] = NULL, /* fill_limiter */
-    [LPO_FACT_AGAIN] =
-        "%1c kernels of the forward pass run a second time in the backward pass: %2t.",
-    [LPO_FACT_CLOCK] = "In %1p of the samples the clock was held down, to %2i MHz of %3i MHz.",
-    [LPO_FACT_RANK] = "It takes %2t longer than the ranks that do the same, %3t in all.",
-    [LPO_FACT_RANK_KERNEL] = "%k takes %1t there and %2t on the others.",
-    [LPO_FACT_GROUP] = "The group has %2c ranks{1, the first of them %1g}.",
-    [LPO_FACT_LINK] = "A message of %1b takes %2t there and %3t on other groups.",
-    [LPO_FACT_BUBBLES] = "A rank waits %1t for what others send it, on average.",
-    [LPO_FACT_FEW_RANKS] =
-        "Only %1c of %2c ranks was recorded, so waiting for the others is in it.",
-    [LPO_FACT_BOUND] =
-        "What %1p of the window waited for is not in the trace: the saving is an upper "
-        "bound.",
-    [LPO_FACT_REFUSED] = NULL, /* the title says it */
-    [LPO_FACT_HELD] = "%1b were allocated then, %2b reserved{3; the GPU had %3b left}.",
-    [LPO_FACT_PEAK] = "The peak is %1b{2 allocated, %2b reserved}.",
-    [LPO_FACT_FRAGMENTS] = "%1b were reserved, and %2b of that were not in use at the peak.",
-    [LPO_FACT_KERNEL_TIME] = "Launched %1c time~: %2t in all, %3p of the time of all kernels.",
-    [LPO_FACT_LEVELS] = "The L1 cache is at %1p of its peak, L2 at %2p, DRAM at %3p.",
-    [LPO_FACT_SCATTERED] =
-        "Only L1 is busy: threads of a warp read addresses that lie apart, so that a load takes "
-        "many transactions, or each value is read from there many times.",
-    [LPO_FACT_FEW_WAVES] = "Its blocks fill %1g of one wave: part of the SMs has none.",
-    [LPO_FACT_RULE] = "ncu expects up to %1p: %s",
-    [LPO_FACT_ALONE_LESS] = "By itself it would save only %1t: it needs the changes before it.",
-    [LPO_FACT_ALONE_MORE] = "By itself it would save %1t: the changes before it save part of that.",
-    [LPO_FACT_VALUE] = "%1g",
-};
+/* The sentence of a fact, conf/rules/findings.yaml; NULL: it has none, or one of its own below. */
+static const char *sentence_of(unsigned fact)
+{
+    const char *const names[] = { LPO_FACT_LIST(LPO_FACT_NAME) };
+    const struct lpo_node *rows = lpo_node_get(lpo_rules("findings"), "facts");
+
+    for (size_t i = 0; i < rows->count; i++)
+        if (strcmp(rows->items[i]->pairs->key->text, names[fact]) == 0)
+            return rows->items[i]->pairs->value->text;
+    return NULL;
+}
 
 static void add_number(struct lpo_str *s, char unit, double v)
 {
@@ -281,6 +189,8 @@ static const char *fill_shape(const struct lpo_ladder_words *w, const struct lpo
 
 const char *lpo_report_rung_fact(const struct lpo_ladder_words *w, const struct lpo_evidence *e)
 {
+    const char *sentence;
+
     if (e->fact == LPO_FACT_SHAPE)
         return fill_shape(w, e);
     if (e->fact == LPO_FACT_LIMITER)
@@ -310,5 +220,6 @@ const char *lpo_report_rung_fact(const struct lpo_ladder_words *w, const struct 
         return fill(w, e,
                     e->name ? "It reaches %1p of the memory bandwidth; %2p to %3p is usual."
                             : "It reaches %1p of the compute roof; %2p to %3p is usual.");
-    return sentences[e->fact] ? fill(w, e, sentences[e->fact]) : NULL;
+    sentence = sentence_of(e->fact);
+    return sentence ? fill(w, e, sentence) : NULL;
 }
