@@ -355,10 +355,7 @@ static bool lists_equal(const struct lpo_node *x, const struct lpo_node *y,
 {
     if (x->count != y->count)
         return false;
-    for (size_t i = 0; i < x->count; i++)
-        if (!same(x->items[i], y->items[i]))
-            return false;
-    return true;
+    return !lpo_any(i, x->count, !same(x->items[i], y->items[i]));
 }
 
 bool lpo_node_equal(const struct lpo_node *x, const struct lpo_node *y)
@@ -512,10 +509,7 @@ static void write_bytes(struct lpo_json_writer *w, const char *key, const struct
 
 static bool text_keys(const struct lpo_node *map)
 {
-    for (size_t i = 0; i < map->npairs; i++)
-        if (map->pairs[i].key->kind != LPO_NODE_STRING)
-            return false;
-    return true;
+    return !lpo_any(i, map->npairs, map->pairs[i].key->kind != LPO_NODE_STRING);
 }
 
 static void write_map(struct lpo_json_writer *w, const char *key, const struct lpo_node *n)

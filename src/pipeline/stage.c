@@ -314,8 +314,5 @@ const struct lpo_tool_message *lpo_pipeline_tool_message_find(const char *log)
     size_t count;
     const struct lpo_tool_message *rows = lpo_rules_rows(&table, &count);
 
-    for (size_t i = 0; i < count; i++)
-        if (strstr(log, rows[i].text))
-            return &rows[i];
-    return NULL;
+    return lpo_find(i, rows, count, strstr(log, rows[i].text));
 }

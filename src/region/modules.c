@@ -31,10 +31,7 @@ static bool is_library(const char *name)
         "inspect.py(",    "warnings.py(",     "dataclasses.py(", "nvtx/",
     };
 
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (begins(name, files[i]))
-            return true;
-    return false;
+    return lpo_any(i, sizeof files / sizeof *files, begins(name, files[i]));
 }
 
 static enum sort sort_of(const char *name, size_t len)

@@ -459,10 +459,9 @@ bool lpo_region_scope_is_all(const struct lpo_region_cells *cells, struct lpo_sc
         return false;
     if (id.kind == LPO_SCOPE_RANK && t->processes.at[0].rank != id.index)
         return false;
-    for (size_t i = 0; i < cells->cells.len; i++)
-        if (!cell_in(&s, &cells->cells.at[i]) || cells->cells.at[i].process == LPO_NO_OWNER)
-            return false;
-    return true;
+    return !lpo_any(i, cells->cells.len,
+                    !cell_in(&s, &cells->cells.at[i]) ||
+                        cells->cells.at[i].process == LPO_NO_OWNER);
 }
 
 struct lpo_region_scope *lpo_region_scope_alias(const struct lpo_region_scope *all,

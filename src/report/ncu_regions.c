@@ -43,10 +43,7 @@ static bool is_fact(const char *metric)
     static const char *const prefixes[] = { "device__", "launch__",   "nvlink__",
                                             "numa__",   "profiler__", "c2clink__" };
 
-    for (size_t i = 0; i < COUNT(prefixes); i++)
-        if (lpo_str_starts(metric, prefixes[i]))
-            return true;
-    return false;
+    return lpo_any(i, COUNT(prefixes), lpo_str_starts(metric, prefixes[i]));
 }
 
 /* Which metrics of the trace are in which table: those that the config asks for by name, in its
@@ -432,10 +429,7 @@ bool lpo_report_ncu_region_csv(const struct lpo_report_ncu *n, size_t i, struct 
 
 static bool has_row(const struct lpo_report_ncu *n, const char *path)
 {
-    for (size_t i = 0; i < lpo_report_ncu_rows(n); i++)
-        if (lpo_streq(path_of(n, i), path))
-            return true;
-    return false;
+    return lpo_any(i, lpo_report_ncu_rows(n), lpo_streq(path_of(n, i), path));
 }
 
 /* Regions that the program entered, as another source of the run saw it, and in which ncu measured

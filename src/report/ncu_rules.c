@@ -24,10 +24,8 @@ static const struct lpo_column columns[] = {
 /* The source that has rules: whatever tool the others are from. */
 static const struct lpo_source *source_of(const struct lpo_rundir *d)
 {
-    for (size_t i = 0; i < d->sources.len; i++)
-        if (d->sources.at[i].analysis && d->sources.at[i].trace->rules.len)
-            return &d->sources.at[i];
-    return NULL;
+    return lpo_find(i, d->sources.at, d->sources.len,
+                    d->sources.at[i].analysis && d->sources.at[i].trace->rules.len);
 }
 
 static const char *name_of(const struct lpo_trace *t, uint32_t name)

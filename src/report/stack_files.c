@@ -160,10 +160,7 @@ static void put_profile(const struct lpo_stacks *s, const struct frames *f, int 
 
 static bool has_weight(const struct lpo_stacks *s, int weight)
 {
-    for (size_t i = 0; i < s->nodes.len; i++)
-        if (s->nodes.at[i].own[weight] > 0)
-            return true;
-    return false;
+    return lpo_any(i, s->nodes.len, s->nodes.at[i].own[weight] > 0);
 }
 
 void lpo_report_stacks_speedscope(const struct lpo_stack_view *view, struct lpo_str *out)

@@ -42,10 +42,7 @@ static void reader_notes(const struct lpo_trace *t, const struct note_sink *v)
 
 static bool mentions(const struct lpo_trace *t, const char *part)
 {
-    for (size_t i = 0; i < t->notes.len; i++)
-        if (strstr(lpo_trace_text(t, t->notes.at[i].text), part))
-            return true;
-    return false;
+    return lpo_any(i, t->notes.len, strstr(lpo_trace_text(t, t->notes.at[i].text), part));
 }
 
 static void tree_notes(const struct lpo_region_tree *tree, const struct note_sink *v)

@@ -368,10 +368,7 @@ const char *lpo_report_stage_message(const struct lpo_rundir *d, const struct lp
 
 static const struct lpo_source *source_of(const struct lpo_rundir *d, const char *stage)
 {
-    for (size_t i = 0; i < d->sources.len; i++)
-        if (strcmp(d->sources.at[i].stage, stage) == 0)
-            return &d->sources.at[i];
-    return NULL;
+    return lpo_find(i, d->sources.at, d->sources.len, strcmp(d->sources.at[i].stage, stage) == 0);
 }
 
 const char *lpo_report_why_stage_left_no_trace(const struct lpo_rundir *d, const char *stage)

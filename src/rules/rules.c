@@ -52,10 +52,7 @@ const struct lpo_node *lpo_rules(const char *name)
 
 static bool is_known(const char *table)
 {
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (lpo_node_get(lpo_rules(files[i].name), table))
-            return true;
-    return false;
+    return lpo_any(i, sizeof files / sizeof *files, lpo_node_get(lpo_rules(files[i].name), table));
 }
 
 int lpo_rules_read(struct lpo_arena *a, const char *path, const struct lpo_node **out,

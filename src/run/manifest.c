@@ -31,10 +31,7 @@ static int state_from(const char *name)
 
 struct lpo_stage_record *lpo_run_manifest_stage(struct lpo_manifest *m, const char *name)
 {
-    for (size_t i = 0; i < m->nstages; i++)
-        if (strcmp(m->stages[i].name, name) == 0)
-            return &m->stages[i];
-    return NULL;
+    return lpo_find(i, m->stages, m->nstages, strcmp(m->stages[i].name, name) == 0);
 }
 
 /* Grows an arena array of `size`-byte rows by one zeroed row. */

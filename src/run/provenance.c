@@ -157,10 +157,7 @@ static bool worth_keeping(const char *name)
         "LD_LIBRARY_PATH", "LD_PRELOAD", "NVTX_",     "TRITON_"
     };
 
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (lpo_str_starts(name, starts[i]))
-            return true;
-    return false;
+    return lpo_any(i, sizeof starts / sizeof *starts, lpo_str_starts(name, starts[i]));
 }
 
 static void write_variables(struct lpo_arena *a, struct lpo_json_writer *w)

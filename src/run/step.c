@@ -32,10 +32,7 @@ static bool is_set(const char *entry, const struct lpo_env_var *vars, size_t cou
 {
     size_t len = strcspn(entry, "=");
 
-    for (size_t i = 0; i < count; i++)
-        if (strlen(vars[i].name) == len && strncmp(vars[i].name, entry, len) == 0)
-            return true;
-    return false;
+    return lpo_any(i, count, strlen(vars[i].name) == len && strncmp(vars[i].name, entry, len) == 0);
 }
 
 char **lpo_run_environment(struct lpo_arena *a, const struct lpo_env_var *vars, size_t count)

@@ -177,10 +177,9 @@ static bool follows(const struct name *n, size_t i, const char *const *words, si
         to--;
     for (from = to; from && isalpha((unsigned char)n->key[from - 1]);)
         from--;
-    for (size_t w = 0; w < count; w++)
-        if (strlen(words[w]) == to - from && strncasecmp(n->key + from, words[w], to - from) == 0)
-            return true;
-    return false;
+    return lpo_any(w, count,
+                   strlen(words[w]) == to - from &&
+                       strncasecmp(n->key + from, words[w], to - from) == 0);
 }
 
 /* Moments and ids of processes: large, or the fraction of one that is. */

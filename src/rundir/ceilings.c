@@ -18,10 +18,7 @@ static bool names_an_entry(const char *name)
 {
     static const char *const machines[] = { "auto", "this", "cpu" };
 
-    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
-        if (strcmp(name, machines[i]) == 0)
-            return false;
-    return true;
+    return !lpo_any(i, sizeof machines / sizeof *machines, strcmp(name, machines[i]) == 0);
 }
 
 static bool of_config(const struct lpo_rundir *d, const char *const *dirs, struct lpo_hardware *out)
@@ -56,10 +53,7 @@ static bool of_device(struct lpo_arena *a, const struct lpo_trace *t, const stru
 static bool of_trace(const struct lpo_rundir *d, const struct lpo_trace *t, const char *const *dirs,
                      struct lpo_hardware *out)
 {
-    for (size_t i = 0; i < t->devices.len; i++)
-        if (of_device(d->arena, t, &t->devices.at[i], dirs, out))
-            return true;
-    return false;
+    return lpo_any(i, t->devices.len, of_device(d->arena, t, &t->devices.at[i], dirs, out));
 }
 
 int lpo_rundir_hardware(const struct lpo_rundir *d, const struct lpo_source *s,

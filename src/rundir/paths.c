@@ -151,10 +151,7 @@ static int add_file(struct given *g, const char *path, struct lpo_err *err)
 
 static bool is_listed(const struct lpo_paths *all, const char *name)
 {
-    for (size_t i = 0; i < all->len; i++)
-        if (strcmp(all->at[i], name) == 0)
-            return true;
-    return false;
+    return lpo_any(i, all->len, strcmp(all->at[i], name) == 0);
 }
 
 /* Below a folder of reports that lpo wrote? Such a folder has lpo's lock, and is not a run. */

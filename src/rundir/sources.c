@@ -124,12 +124,10 @@ bool lpo_rundir_any_trace_files(const char *dir, const struct lpo_rundir_kind *c
     const char **files;
     size_t n = sort_kinds(a, kinds, &sorted);
 
-    for (size_t i = 0; i < n; i++)
-        if (list_files(a, dir, sorted[i], sorted[i]->patterns, true, &files, NULL) ||
-            (sorted[i]->otherwise &&
-             list_files(a, dir, sorted[i], sorted[i]->otherwise, true, &files, NULL)))
-            return true;
-    return false;
+    return lpo_any(i, n,
+                   list_files(a, dir, sorted[i], sorted[i]->patterns, true, &files, NULL) ||
+                       (sorted[i]->otherwise &&
+                        list_files(a, dir, sorted[i], sorted[i]->otherwise, true, &files, NULL)));
 }
 
 void lpo_rundir_sources_list(struct lpo_rundir *d, const struct lpo_rundir_kind *const *kinds)
@@ -188,10 +186,7 @@ static struct lpo_trace *read_files(struct lpo_rundir *d, struct lpo_source *s)
 
 bool lpo_rundir_has_kernels(const struct lpo_trace *t)
 {
-    for (size_t i = 0; i < t->gpu_ops.len; i++)
-        if (t->gpu_ops.at[i].kind == LPO_KERNEL)
-            return true;
-    return false;
+    return lpo_any(i, t->gpu_ops.len, t->gpu_ops.at[i].kind == LPO_KERNEL);
 }
 
 /* The files that match, and the trace in them; NULL: none of them can be read. */
@@ -330,10 +325,7 @@ int lpo_rundir_selections_make(struct lpo_rundir *d, struct lpo_err *err)
 
 static struct lpo_source *find(const struct lpo_rundir *d, const char *stage)
 {
-    for (size_t i = 0; i < d->sources.len; i++)
-        if (lpo_streq(d->sources.at[i].stage, stage))
-            return &d->sources.at[i];
-    return NULL;
+    return lpo_find(i, d->sources.at, d->sources.len, lpo_streq(d->sources.at[i].stage, stage));
 }
 
 struct lpo_source *lpo_rundir_read_source(struct lpo_rundir *d, const char *stage)

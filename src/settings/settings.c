@@ -264,10 +264,7 @@ static const char *const filled[] = { "run.", "artifacts.root", "dataset.samplin
 
 static bool is_filled(const char *path)
 {
-    for (size_t i = 0; i < sizeof filled / sizeof *filled; i++)
-        if (lpo_str_starts(path, filled[i]))
-            return true;
-    return false;
+    return lpo_any(i, sizeof filled / sizeof *filled, lpo_str_starts(path, filled[i]));
 }
 
 static struct lpo_node *list_of(struct lpo_arena *a, const char *text)

@@ -109,8 +109,5 @@ const struct lpo_old_config *lpo_settings_spelling_config(const char *name)
 #undef LIGHT
 #undef DEEP
 
-    for (size_t i = 0; i < sizeof old / sizeof *old; i++)
-        if (is_named(name, old[i].name))
-            return &old[i];
-    return NULL;
+    return lpo_find(i, old, sizeof old / sizeof *old, is_named(name, old[i].name));
 }

@@ -244,10 +244,8 @@ static const struct lpo_column columns[] = {
 /* What is the same in every job is no news. */
 static bool is_swept(const struct lpo_sweep_plan *p, const struct lpo_sweep_plan_job *job, size_t k)
 {
-    for (size_t i = 0; i < p->count; i++)
-        if (k >= p->jobs[i].shown || strcmp(p->jobs[i].words[k], job->words[k]) != 0)
-            return true;
-    return false;
+    return lpo_any(i, p->count,
+                   k >= p->jobs[i].shown || strcmp(p->jobs[i].words[k], job->words[k]) != 0);
 }
 
 static void add_job(struct lpo_arena *a, struct lpo_table *t, const struct lpo_sweep_plan *p,

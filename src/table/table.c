@@ -13,10 +13,8 @@ struct lpo_cell lpo_table_cell(const struct lpo_rows *rows, const struct lpo_col
 
 const struct lpo_column *lpo_table_column(const struct lpo_table_kind *kind, const char *key)
 {
-    for (size_t i = 0; i < kind->ncolumns; i++)
-        if (*kind->columns[i].key == *key && strcmp(kind->columns[i].key, key) == 0)
-            return &kind->columns[i];
-    return NULL;
+    return lpo_find(i, kind->columns, kind->ncolumns,
+                    *kind->columns[i].key == *key && strcmp(kind->columns[i].key, key) == 0);
 }
 
 LPO_NAMES(lpo_table_sql_type,

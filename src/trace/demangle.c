@@ -330,10 +330,7 @@ static const struct op {
 
 static const struct op *find_operator(struct parser *m)
 {
-    for (size_t i = 0; i < COUNT(operators); i++)
-        if (take_two(m, operators[i].code))
-            return &operators[i];
-    return NULL;
+    return lpo_find(i, operators, COUNT(operators), take_two(m, operators[i].code));
 }
 
 static const char *read_operator_name(struct parser *m, struct name *n)

@@ -258,10 +258,8 @@ static bool is_scratch_name(const char *name)
 
     if (!lpo_str_starts(name, scratch_prefix))
         return false;
-    for (size_t i = 0; i < sizeof whats / sizeof *whats; i++)
-        if (lpo_str_starts(name + strlen(scratch_prefix), whats[i]))
-            return true;
-    return false;
+    return lpo_any(i, sizeof whats / sizeof *whats,
+                   lpo_str_starts(name + strlen(scratch_prefix), whats[i]));
 }
 
 void lpo_file_sweep_scratch(void)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* util/search.h - binary search by what is asked of each row.
+/* util/search.h - search by what is asked of each row.
+ *
+ *     return lpo_any(i, names.len, strcmp(names.at[i], word) == 0);
+ *     return lpo_find(i, all->at, all->len, strcmp(all->at[i].key, key) == 0);   the row, or NULL
+ *
+ * go through them in order and stop at the first. Rows in order are searched by halves:
  *
  *     size_t low = 0, high = v->len;
  *
@@ -10,6 +15,7 @@
  * behind them. `low` and `high` are variables of type size_t and end up equal. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define lpo_search(low, high, i, ...)                                                              \
@@ -23,3 +29,23 @@
                 (high) = i;                                                                        \
         }                                                                                          \
     } while (0)
+
+#define lpo_any(i, count, ...)                                                                     \
+    ({                                                                                             \
+        const size_t lpo_end_ = (count);                                                           \
+        size_t i = 0;                                                                              \
+                                                                                                   \
+        while (i < lpo_end_ && !(__VA_ARGS__))                                                     \
+            i++;                                                                                   \
+        i < lpo_end_;                                                                              \
+    })
+
+#define lpo_find(i, rows, count, ...)                                                              \
+    ({                                                                                             \
+        const size_t lpo_end_ = (count);                                                           \
+        size_t i = 0;                                                                              \
+                                                                                                   \
+        while (i < lpo_end_ && !(__VA_ARGS__))                                                     \
+            i++;                                                                                   \
+        i < lpo_end_ ? &(rows)[i] : NULL;                                                          \
+    })

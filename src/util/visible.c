@@ -16,10 +16,8 @@ bool lpo_visible_hidden(uint32_t cp)
 {
     if (cp < 0x20 || (cp >= 0x7f && cp <= 0x9f))
         return true;
-    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
-        if (cp >= hidden[i].first && cp <= hidden[i].last)
-            return true;
-    return false;
+    return lpo_any(i, sizeof hidden / sizeof *hidden,
+                   cp >= hidden[i].first && cp <= hidden[i].last);
 }
 
 /* One character of the input as it is shown; returns the bytes read. */

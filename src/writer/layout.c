@@ -305,10 +305,8 @@ static bool is_unit(const char *at, size_t len)
 
     if (len > 1 && strchr("kKMGTPE", *at) && is_unit(at + 1, len - 1))
         return true;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strlen(units[i]) == len && memcmp(units[i], at, len) == 0)
-            return true;
-    return false;
+    return lpo_any(i, sizeof units / sizeof *units,
+                   strlen(units[i]) == len && memcmp(units[i], at, len) == 0);
 }
 
 static size_t unit_len(const char *at, size_t len)

@@ -9,10 +9,7 @@
 
 static bool is_asked(const struct lpo_report_documents *docs, const struct lpo_writer *w)
 {
-    for (size_t i = 0; i < docs->nformats; i++)
-        if (strcmp(docs->formats[i], w->name) == 0)
-            return true;
-    return false;
+    return lpo_any(i, docs->nformats, strcmp(docs->formats[i], w->name) == 0);
 }
 
 static void list_files(const struct lpo_doc *doc, const struct lpo_writer *w,

@@ -18,10 +18,7 @@ bool lpo_counters_config_known(const struct lpo_sampled_gpu *g, size_t metric,
 const struct lpo_sampled_metric *lpo_counters_sampled_find(const struct lpo_sampled_gpu *g,
                                                            enum lpo_counters_meaning meaning)
 {
-    for (size_t i = 0; i < g->nmetrics; i++)
-        if (g->metrics[i].meaning == meaning)
-            return &g->metrics[i];
-    return NULL;
+    return lpo_find(i, g->metrics, g->nmetrics, g->metrics[i].meaning == meaning);
 }
 
 static double mean_ns(const struct lpo_sampled_config *c)

@@ -82,10 +82,7 @@ static const char *kept(struct lpo_trace *t, const char *text)
 /* Two metrics of one meaning (a file of a later version) keep their own names. */
 static bool taken(const struct lpo_sampled_gpu *g, size_t before, const char *name)
 {
-    for (size_t i = 0; i < before; i++)
-        if (strcmp(g->metrics[i].name, name) == 0)
-            return true;
-    return false;
+    return lpo_any(i, before, strcmp(g->metrics[i].name, name) == 0);
 }
 
 void lpo_counters_layer_metrics(struct lpo_layer *l)

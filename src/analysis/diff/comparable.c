@@ -24,10 +24,7 @@ static const char *const idle_keys[] = {
 
 static bool among(const char *key, const char *const *keys, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(key, keys[i]) == 0)
-            return true;
-    return false;
+    return lpo_any(i, count, strcmp(key, keys[i]) == 0);
 }
 
 #define AMONG(key, keys) among(key, keys, sizeof keys / sizeof *(keys))

@@ -28,10 +28,7 @@ bool lpo_diff_more_is_better(const char *key)
     static const char *const words[] = { "_per_s",  "throughput", "per_second",
                                          "goodput", "completed",  "mfu" };
 
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(key, words[i]))
-            return true;
-    return false;
+    return lpo_any(i, sizeof words / sizeof *words, strstr(key, words[i]));
 }
 
 static void compare_figure(struct lpo_diff *d, const char *key)
@@ -66,10 +63,7 @@ static void compare_figure(struct lpo_diff *d, const char *key)
 
 static bool has_figure(const struct lpo_diff *d, const char *key)
 {
-    for (size_t i = 0; i < d->figures.len; i++)
-        if (strcmp(d->figures.at[i].key, key) == 0)
-            return true;
-    return false;
+    return lpo_any(i, d->figures.len, strcmp(d->figures.at[i].key, key) == 0);
 }
 
 void lpo_diff_compare_figures(struct lpo_diff *d)

@@ -122,10 +122,7 @@ static bool is_step(const char *path)
         if (isalpha((unsigned char)*p))
             letters[n++] = (char)tolower((unsigned char)*p);
     letters[n] = '\0';
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(letters, names[i]) == 0)
-            return true;
-    return false;
+    return lpo_any(i, sizeof names / sizeof *names, strcmp(letters, names[i]) == 0);
 }
 
 static void add_region(struct lpo_diff_builder *b, const struct lpo_fold_row *row)

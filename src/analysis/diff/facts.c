@@ -135,10 +135,7 @@ static bool is_of_one_run(const char *name)
     static const char *const starts[] = { "SLURM_JOB",  "MASTER_",  "LPO_",     "RANK",
                                           "LOCAL_RANK", "HF_TOKEN", "CUDA_PATH" };
 
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (lpo_str_starts(name, starts[i]))
-            return true;
-    return false;
+    return lpo_any(i, sizeof starts / sizeof *starts, lpo_str_starts(name, starts[i]));
 }
 
 /* Versions and variables: members of an object that are text. */

@@ -21,11 +21,9 @@ typedef LPO_VEC(struct judged) judged_rows;
 static const struct lpo_diff_stratum *same_shape(const struct lpo_diff_item *item,
                                                  const struct lpo_diff_stratum *s)
 {
-    for (size_t i = 0; i < item->strata.len; i++)
-        if (memcmp(item->strata.at[i].grid, s->grid, sizeof s->grid) == 0 &&
-            memcmp(item->strata.at[i].block, s->block, sizeof s->block) == 0)
-            return &item->strata.at[i];
-    return NULL;
+    return lpo_find(i, item->strata.at, item->strata.len,
+                    memcmp(item->strata.at[i].grid, s->grid, sizeof s->grid) == 0 &&
+                        memcmp(item->strata.at[i].block, s->block, sizeof s->block) == 0);
 }
 
 enum { MOST_STRATA = 256 }; /* of a kernel, beyond which the shapes are not told apart any more */

@@ -326,10 +326,7 @@ bool lpo_diff_figure_is_row(const char *what)
 
 static const struct lpo_diff_series *steps_of(const struct lpo_diff_digest *d)
 {
-    for (size_t i = 0; i < d->series.len; i++)
-        if (d->series.at[i].kind == LPO_DIFF_STEP)
-            return &d->series.at[i];
-    return NULL;
+    return lpo_find(i, d->series.at, d->series.len, d->series.at[i].kind == LPO_DIFF_STEP);
 }
 
 static double wall_of(const struct lpo_diff_digest *d)

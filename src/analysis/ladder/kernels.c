@@ -315,10 +315,7 @@ static bool has_tensor_cores(const char *name)
                                          "h16816",   "884",    "hmma",  "wgmma",
                                          "_tf32",    "bf16",   "nvjet", "xmma_gemm_f16" };
 
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(name, parts[i]))
-            return true;
-    return false;
+    return lpo_any(i, sizeof parts / sizeof *parts, strstr(name, parts[i]));
 }
 
 static bool gpu_has_them(const struct ladder_work *w)

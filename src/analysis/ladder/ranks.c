@@ -77,10 +77,7 @@ void lpo_ladder_ranks(struct ladder_work *w)
 
 bool lpo_ladder_of_ranks(enum lpo_rung_kind kind)
 {
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (kinds[i] == kind)
-            return true;
-    return false;
+    return lpo_any(i, sizeof kinds / sizeof *kinds, kinds[i] == kind);
 }
 
 /* The ladder of a job is that of the rank that shows what the others cost. */

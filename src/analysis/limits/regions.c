@@ -74,10 +74,7 @@ static bool is_layer(const char *name, size_t len)
 
 static const struct word *find_word(const char *name, size_t len)
 {
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (is(name, len, words[i].name))
-            return &words[i];
-    return NULL;
+    return lpo_find(i, words, sizeof words / sizeof *words, is(name, len, words[i].name));
 }
 
 /* A vision part or a block inside a phase; false when the name means nothing here. */

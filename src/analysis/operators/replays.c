@@ -68,10 +68,7 @@ static bool is_replayed(const struct lpo_gpu_op *op)
 
 static bool has_replayed(const struct lpo_trace *t)
 {
-    for (size_t i = 0; i < t->gpu_ops.len; i++)
-        if (is_replayed(&t->gpu_ops.at[i]))
-            return true;
-    return false;
+    return lpo_any(i, t->gpu_ops.len, is_replayed(&t->gpu_ops.at[i]));
 }
 
 /* Kernels of graphs by launch; of launches outside, one operation each: `op_of`. */
@@ -137,11 +134,9 @@ static void find_outside(struct work *w, const uint32_t *op_of)
 
 static bool same_labels(const struct work *w, size_t a, size_t b, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (w->launched[w->outside.at[a + i].from].label !=
-            w->launched[w->outside.at[b + i].from].label)
-            return false;
-    return true;
+    return !lpo_any(i, count,
+                    w->launched[w->outside.at[a + i].from].label !=
+                        w->launched[w->outside.at[b + i].from].label);
 }
 
 /* Every place of the kernels of a graph outside, by Knuth, Morris and Pratt. */
@@ -214,10 +209,7 @@ static bool capture_fits(const struct work *w, const struct graph *g, size_t fir
 
 static bool same_capture(const struct work *w, size_t a, size_t b, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (w->captured[a + i].label != w->captured[b + i].label)
-            return false;
-    return true;
+    return !lpo_any(i, count, w->captured[a + i].label != w->captured[b + i].label);
 }
 
 static void find_captures(struct work *w)
@@ -256,10 +248,7 @@ static bool same_kernels(const struct work *w, const struct graph *g, size_t fir
 {
     if (g->count != count)
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (w->replayed.at[g->first + i].what != w->replayed.at[first + i].what)
-            return false;
-    return true;
+    return !lpo_any(i, count, w->replayed.at[g->first + i].what != w->replayed.at[first + i].what);
 }
 
 /* The graph with these kernels, looked for when it is new; NULL: there are too many. */

@@ -33,20 +33,17 @@ const struct lpo_power_gpu *lpo_power_gpu_of(const struct lpo_power *p, const st
 {
     if (!p || t->epoch_ns == LPO_NO_TIME || p->gpus.len != t->devices.len)
         return NULL;
-    for (size_t i = 0; i < p->gpus.len; i++)
-        if (p->gpus.len == 1 || (int64_t)p->gpus.at[i].gpu == (int64_t)t->devices.at[device].id)
-            return &p->gpus.at[i];
-    return NULL;
+    return lpo_find(i, p->gpus.at, p->gpus.len,
+                    p->gpus.len == 1 ||
+                        (int64_t)p->gpus.at[i].gpu == (int64_t)t->devices.at[device].id);
 }
 
 /* GPUs beside the ones of the program idle at tens of watts, which are not the program's. */
 static bool in_use(const struct lpo_power_gpu *g)
 {
-    for (size_t i = 0; i < g->samples.len; i++)
-        if ((g->samples.at[i].known & (1u << LPO_POWER_GPU_PERCENT)) &&
-            g->samples.at[i].value[LPO_POWER_GPU_PERCENT] > 0)
-            return true;
-    return false;
+    return lpo_any(i, g->samples.len,
+                   (g->samples.at[i].known & (1u << LPO_POWER_GPU_PERCENT)) &&
+                       g->samples.at[i].value[LPO_POWER_GPU_PERCENT] > 0);
 }
 
 static struct lpo_measure add(struct lpo_measure sum, struct lpo_measure m)

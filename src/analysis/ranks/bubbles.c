@@ -155,10 +155,7 @@ static int largest_first(const void *x, const void *y)
 
 static bool any_sends(const struct bubbles *b)
 {
-    for (size_t i = 0; i < b->t->collectives.len; i++)
-        if (is_send(b, &b->t->collectives.at[i]))
-            return true;
-    return false;
+    return lpo_any(i, b->t->collectives.len, is_send(b, &b->t->collectives.at[i]));
 }
 
 void lpo_ranks_bubbles_add(const struct lpo_region_tree *tree, const struct lpo_program_steps *in,

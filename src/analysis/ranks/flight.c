@@ -57,10 +57,7 @@ static int by_group_number_rank(const void *x, const void *y, void *trace)
 
 static bool holds_rank(const lpo_flight_ranks *list, int32_t rank)
 {
-    for (size_t i = 0; i < list->len; i++)
-        if (list->at[i] == rank)
-            return true;
-    return false;
+    return lpo_any(i, list->len, list->at[i] == rank);
 }
 
 /* "[0, 1, 2]"; where nothing is said, the ranks whose dump knows the group. */
@@ -104,10 +101,7 @@ static bool may_differ(const char *name)
 
     if (strstr(name, "all_gather") || strstr(name, "reduce_scatter"))
         return false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strstr(name, names[i]))
-            return true;
-    return false;
+    return lpo_any(i, sizeof names / sizeof *names, strstr(name, names[i]));
 }
 
 static bool differs(const struct work *w, const struct lpo_flight_call *a,

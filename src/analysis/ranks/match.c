@@ -12,10 +12,7 @@ static const char *const alone[] = { "broadcast", "reduce", "send/receive", "gat
 
 static bool is_together(const char *kind)
 {
-    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
-        if (strcmp(kind, alone[i]) == 0)
-            return false;
-    return true;
+    return !lpo_any(i, sizeof alone / sizeof *alone, strcmp(kind, alone[i]) == 0);
 }
 
 LPO_COMPARE(by_number, int64_t, LPO_UP_OF(*a, *b));

@@ -81,10 +81,8 @@ static bool try_pattern(struct search *s, const char *pattern)
 
 static bool try_toolkit(struct search *s, const char *folder, const char *name)
 {
-    for (size_t i = 0; i < sizeof in_toolkit / sizeof *in_toolkit; i++)
-        if (try_pattern(s, lpo_arena_printf(s->a, "%s/%s/%s", folder, in_toolkit[i], name)))
-            return true;
-    return false;
+    return lpo_any(i, sizeof in_toolkit / sizeof *in_toolkit,
+                   try_pattern(s, lpo_arena_printf(s->a, "%s/%s/%s", folder, in_toolkit[i], name)));
 }
 
 static bool try_python(struct search *s, const char *prefix, const char *name)

@@ -227,8 +227,5 @@ bool lpo_sampler_chip_too_old(const char *chip)
 {
     static const char *const families[] = { "GK", "GM", "GP", "GV" };
 
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (lpo_str_starts(chip, families[i]))
-            return true;
-    return false;
+    return lpo_any(i, sizeof families / sizeof *families, lpo_str_starts(chip, families[i]));
 }

@@ -303,10 +303,7 @@ void lpo_defaults_entry_set_header(struct lpo_arena *a, struct lpo_entry *e, con
 
 static struct lpo_choice *find(const struct lpo_choices *c, const char *key)
 {
-    for (size_t i = 0; i < c->nchoices; i++)
-        if (strcmp(c->choice[i].key, key) == 0)
-            return &c->choice[i];
-    return NULL;
+    return lpo_find(i, c->choice, c->nchoices, strcmp(c->choice[i].key, key) == 0);
 }
 
 static struct lpo_choice *grow(struct lpo_choices *c)

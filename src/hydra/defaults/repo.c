@@ -291,10 +291,7 @@ static bool source_has(const struct lpo_repo *r, const struct source *s, const c
 
 static const struct source *find_source(const struct lpo_repo *r, const char *path)
 {
-    for (size_t i = 0; i < r->count; i++)
-        if (source_has(r, &r->sources[i], path))
-            return &r->sources[i];
-    return NULL;
+    return lpo_find(i, r->sources, r->count, source_has(r, &r->sources[i], path));
 }
 
 bool lpo_defaults_repo_has_config(const struct lpo_repo *r, const char *path)

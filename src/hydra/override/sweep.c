@@ -389,11 +389,9 @@ typedef LPO_VEC(struct axis) axis_vec;
 
 static bool any_matches(const struct lpo_node *patterns, const char *name)
 {
-    for (size_t i = 0; i < patterns->count; i++)
-        if (patterns->items[i]->kind == LPO_NODE_STRING &&
-            lpo_override_glob_match(patterns->items[i]->text, name))
-            return true;
-    return false;
+    return lpo_any(i, patterns->count,
+                   patterns->items[i]->kind == LPO_NODE_STRING &&
+                       lpo_override_glob_match(patterns->items[i]->text, name));
 }
 
 static int glob_values(struct lpo_arena *a, const struct lpo_override *ov,

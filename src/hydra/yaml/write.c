@@ -112,10 +112,9 @@ static bool is_yaml_bool(const char *text, size_t len)
                                          "TRUE", "false", "False", "FALSE", "on",   "On",
                                          "ON",   "off",   "Off",   "OFF" };
 
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (words[i][0] == *text && strlen(words[i]) == len && memcmp(words[i], text, len) == 0)
-            return true;
-    return false;
+    return lpo_any(i, sizeof words / sizeof *words,
+                   words[i][0] == *text && strlen(words[i]) == len &&
+                       memcmp(words[i], text, len) == 0);
 }
 
 static void init_string(struct scalar *s, const struct lpo_node *n)

@@ -347,18 +347,12 @@ static const struct lpo_gguf_value *find(const lpo_gguf_values *values, const ch
     char full[256];
 
     snprintf(full, sizeof full, "%s%s%s", architecture, *architecture ? "." : "", key);
-    for (size_t i = 0; i < values->len; i++)
-        if (strcmp(values->at[i].key, full) == 0)
-            return &values->at[i];
-    return NULL;
+    return lpo_find(i, values->at, values->len, strcmp(values->at[i].key, full) == 0);
 }
 
 static const struct lpo_stored *tensor(const lpo_stored_vec *tensors, const char *name)
 {
-    for (size_t i = 0; i < tensors->len; i++)
-        if (strcmp(tensors->at[i].name, name) == 0)
-            return &tensors->at[i];
-    return NULL;
+    return lpo_find(i, tensors->at, tensors->len, strcmp(tensors->at[i].name, name) == 0);
 }
 
 static bool whole(const struct lpo_gguf_value *v)

@@ -371,10 +371,7 @@ static bool goes_with(const struct lpo_stage_ctx *ctx, const char *stage)
 {
     const struct counters_settings *settings = ctx->settings;
 
-    for (size_t i = 0; i < settings->with.len; i++)
-        if (strcmp(settings->with.at[i], stage) == 0)
-            return true;
-    return false;
+    return lpo_any(i, settings->with.len, strcmp(settings->with.at[i], stage) == 0);
 }
 
 /* Beside the stage whose trace reports read first, files have the plain names. */

@@ -136,10 +136,7 @@ static struct lpo_words keep_known(struct lpo_stage_ctx *ctx, const struct quest
  * to collect. */
 static bool has_flag(const struct lpo_ncu_command *c, const char *flag)
 {
-    for (size_t i = 0; i < c->extra.len; i++)
-        if (strstr(c->extra.at[i], flag))
-            return true;
-    return false;
+    return lpo_any(i, c->extra.len, strstr(c->extra.at[i], flag));
 }
 
 static bool collects(const struct lpo_ncu_command *c)

@@ -275,10 +275,7 @@ static bool is_of_start(const char *word)
                                          "--nic-metrics",  "--soc-metrics", "--stats",
                                          "--export",       "--isr",         "--xhv-" };
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (lpo_str_starts(word, names[i]))
-            return true;
-    return false;
+    return lpo_any(i, sizeof names / sizeof *names, lpo_str_starts(word, names[i]));
 }
 
 static void add_extra(struct lpo_arena *a, struct lpo_words *out, const struct lpo_nsys_command *c,

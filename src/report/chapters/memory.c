@@ -110,10 +110,7 @@ static void add_over_time(struct lpo_doc *doc, const struct lpo_analysis *a)
 
 static bool has_source(const struct lpo_trace *t, enum lpo_allocator_source source)
 {
-    for (size_t i = 0; i < t->allocators.len; i++)
-        if (t->allocators.at[i].source == source)
-            return true;
-    return false;
+    return lpo_any(i, t->allocators.len, t->allocators.at[i].source == source);
 }
 
 static void begin(struct lpo_doc *doc, const struct lpo_source *from)

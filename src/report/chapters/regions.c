@@ -149,10 +149,7 @@ const struct lpo_analysis *lpo_report_modules(const struct lpo_rundir *d,
 
 static bool has_modules(const struct lpo_analysis *a)
 {
-    for (size_t i = 0; i < a->tree->nodes.len; i++)
-        if (a->tree->nodes.at[i].kind == LPO_MODULE)
-            return true;
-    return false;
+    return lpo_any(i, a->tree->nodes.len, a->tree->nodes.at[i].kind == LPO_MODULE);
 }
 
 void lpo_report_chapter_modules(struct lpo_doc *doc, const struct lpo_rundir *d)

@@ -87,10 +87,7 @@ static const struct lpo_requests *undisturbed(const struct lpo_rundir *d,
 {
     const char *stage = lpo_rundir_stage_with(d, LPO_ROLE_UNDISTURBED);
 
-    for (size_t i = 0; i < d->served.len; i++)
-        if (known[i] && lpo_streq(d->served.at[i].stage, stage))
-            return &all[i];
-    return NULL;
+    return lpo_find(i, all, d->served.len, known[i] && lpo_streq(d->served.at[i].stage, stage));
 }
 
 static struct lpo_measure ratio(struct lpo_measure with, const struct lpo_requests *direct)

@@ -10,10 +10,7 @@
 
 bool lpo_report_diff_failed(const struct lpo_report_diff_options *o)
 {
-    for (size_t i = 0; i < o->checks.len; i++)
-        if (o->checks.at[i].state == LPO_DIFF_FAILED)
-            return true;
-    return false;
+    return lpo_any(i, o->checks.len, o->checks.at[i].state == LPO_DIFF_FAILED);
 }
 
 static void add_value(struct lpo_str *s, enum lpo_diff_unit unit, double v)

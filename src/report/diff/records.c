@@ -123,10 +123,7 @@ static void put_compute(struct lpo_record *to, const struct lpo_diff *d)
 
 static const struct lpo_diff_device *same_scope(const struct lpo_diff_digest *g, const char *scope)
 {
-    for (size_t i = 0; i < g->devices.len; i++)
-        if (strcmp(g->devices.at[i].scope, scope) == 0)
-            return &g->devices.at[i];
-    return NULL;
+    return lpo_find(i, g->devices.at, g->devices.len, strcmp(g->devices.at[i].scope, scope) == 0);
 }
 
 /* Every GPU that both sides have, by its scope. */

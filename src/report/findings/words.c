@@ -126,10 +126,7 @@ static const char *of_rank(const struct lpo_ladder_words *w, const struct lpo_ru
 
 const struct lpo_evidence *lpo_report_find_fact(const struct lpo_rung *r, enum lpo_fact fact)
 {
-    for (size_t i = 0; i < r->nevidence; i++)
-        if (r->evidence[i].fact == fact)
-            return &r->evidence[i];
-    return NULL;
+    return lpo_find(i, r->evidence, r->nevidence, r->evidence[i].fact == fact);
 }
 
 static const char *percent(const struct lpo_ladder_words *w, double share)

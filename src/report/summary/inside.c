@@ -39,10 +39,7 @@ static bool is_inside(const struct inside *v, size_t parent, size_t row)
 
 static bool was_had(const size_t *had, size_t nhad, size_t row)
 {
-    for (size_t i = 0; i < nhad; i++)
-        if (had[i] == row)
-            return true;
-    return false;
+    return lpo_any(i, nhad, had[i] == row);
 }
 
 /* Of the parts right inside `parent` that were not had yet: the one that takes longest, or NO_ROW.

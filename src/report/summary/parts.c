@@ -186,10 +186,7 @@ static void add_classes(struct lpo_summary_page *t)
 
 static bool any_part(const struct lpo_summary_page *t)
 {
-    for (size_t i = 0; i < t->fold->rows.len; i++)
-        if (is_shown(t, &t->fold->rows.at[i]))
-            return true;
-    return false;
+    return lpo_any(i, t->fold->rows.len, is_shown(t, &t->fold->rows.at[i]));
 }
 
 bool lpo_summary_has_steady_time(const struct lpo_summary_page *t)

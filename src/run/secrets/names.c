@@ -46,10 +46,8 @@ static bool ends_in_password(const char *word)
 {
     const struct lpo_map *passwords = lpo_rules_words("secrets", "names", "password");
 
-    for (size_t i = 0; i < lpo_map_count(passwords); i++)
-        if (lpo_str_ends(word, lpo_map_key(passwords, i, NULL)))
-            return true;
-    return false;
+    return lpo_any(i, lpo_map_count(passwords),
+                   lpo_str_ends(word, lpo_map_key(passwords, i, NULL)));
 }
 
 /* max_new_tokens, eos_token, token_type, num_key_value_heads: words of models, not of secrets. */

@@ -110,10 +110,7 @@ void lpo_run_server_plan_add(struct lpo_arena *a, const struct lpo_server_plan *
 
 static const struct row *find(const char *flag)
 {
-    for (size_t i = 0; i < ROWS; i++)
-        if (strcmp(rows[i].flag, flag) == 0)
-            return &rows[i];
-    return NULL;
+    return lpo_find(i, rows, ROWS, strcmp(rows[i].flag, flag) == 0);
 }
 
 static int take_number(const char *flag, const char *text, int64_t most, int64_t *out,

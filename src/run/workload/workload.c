@@ -507,10 +507,7 @@ static bool is_shell(const char *program)
     };
     const char *base = lpo_path_base(program);
 
-    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
-        if (strcmp(base, shells[i]) == 0)
-            return true;
-    return false;
+    return lpo_any(i, sizeof shells / sizeof *shells, strcmp(base, shells[i]) == 0);
 }
 
 /* The first two bytes are enough: another program reads the file. */

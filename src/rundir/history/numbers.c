@@ -31,10 +31,7 @@ static const char *const csv_marks[] = { "Metric,",           "name,iterations,r
 
 static bool holds_any(const char *text, const char *const *marks_of, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strstr(text, marks_of[i]))
-            return true;
-    return false;
+    return lpo_any(i, count, strstr(text, marks_of[i]));
 }
 
 bool lpo_history_numbers_known(const char *path)
@@ -95,10 +92,7 @@ static bool is_number(const struct lpo_json *v)
 
 static bool is_label(const char *key)
 {
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
-        if (strcmp(labels[i], key) == 0)
-            return true;
-    return false;
+    return lpo_any(i, sizeof labels / sizeof *labels, strcmp(labels[i], key) == 0);
 }
 
 static const char *label_of(struct reading *r, const struct lpo_json *v)
@@ -321,10 +315,7 @@ static bool is_header(struct reading *r, const struct lpo_csv *c)
 
     if (c->count < 2)
         return false;
-    for (size_t i = 0; i < c->count; i++)
-        if (!c->cells[i].len || as_number(cell_text(r, c, i), &value))
-            return false;
-    return true;
+    return !lpo_any(i, c->count, !c->cells[i].len || as_number(cell_text(r, c, i), &value));
 }
 
 static int read_csv(struct reading *r, const struct lpo_file_text *text, struct lpo_err *err)

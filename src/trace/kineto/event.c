@@ -265,10 +265,8 @@ static const struct arg *find_arg(const struct arg *rows, size_t count,
     for (size_t i = 0; i < count; i++)
         if (rows[i].len == key->len && memcmp(rows[i].key, key->at, key->len) == 0)
             return &rows[i];
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].len == key->len && is_word(key, rows[i].key, rows[i].len))
-            return &rows[i];
-    return NULL;
+    return lpo_find(i, rows, count,
+                    rows[i].len == key->len && is_word(key, rows[i].key, rows[i].len));
 }
 
 /* NCCL's and RCCL's kernels; where the name comes after the args, any kernel may be one. */
@@ -456,10 +454,8 @@ static const struct field {
 static const void *field_row(const struct lpo_json_pull_text *key, int kind)
 {
     (void)kind;
-    for (size_t i = 0; i < COUNT(fields); i++)
-        if (fields[i].len == key->len && memcmp(fields[i].key, key->at, key->len) == 0)
-            return &fields[i];
-    return NULL;
+    return lpo_find(i, fields, COUNT(fields),
+                    fields[i].len == key->len && memcmp(fields[i].key, key->at, key->len) == 0);
 }
 
 /* The autograd profiler of before 2021 wrote no categories; its pids say what an event is. */

@@ -322,10 +322,7 @@ static bool kineto_sniff(const char *path, const unsigned char *head, size_t len
         i++;
     if (i == len || (head[i] != '{' && head[i] != '['))
         return false;
-    for (size_t m = 0; m < sizeof marks / sizeof *marks; m++)
-        if (memmem(head, len, marks[m], strlen(marks[m])))
-            return true;
-    return false;
+    return lpo_any(m, sizeof marks / sizeof *marks, memmem(head, len, marks[m], strlen(marks[m])));
 }
 
 const struct lpo_reader lpo_kineto_reader = {

@@ -91,10 +91,7 @@ static struct newest *stream_of(struct tail *t, const struct block_head *b)
         return &t->defs;
     if (b->kind != LPOT_THREAD && b->kind != LPOT_THREAD_FRESH)
         return NULL;
-    for (size_t i = 0; i < t->slot_count; i++)
-        if (t->slots[i].stream == b->stream)
-            return &t->streams[i];
-    return NULL;
+    return lpo_find(i, t->streams, t->slot_count, t->slots[i].stream == b->stream);
 }
 
 /* Headers alone: whether each block is whole is asked by who reads them. */

@@ -297,10 +297,7 @@ static const struct list {
 
 static const struct list *find_list(const char *name)
 {
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (strcmp(lists[i].name, name) == 0)
-            return &lists[i];
-    return NULL;
+    return lpo_find(i, lists, sizeof lists / sizeof *lists, strcmp(lists[i].name, name) == 0);
 }
 
 bool lpo_rocprof_build_wants(const char *list)

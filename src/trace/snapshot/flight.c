@@ -305,10 +305,7 @@ static bool sniff_flight(const char *path, const unsigned char *head, size_t len
     for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
         if (memmem(head, len, traces[i], strlen(traces[i])))
             return false;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (memmem(head, len, words[i], strlen(words[i])))
-            return true;
-    return false;
+    return lpo_any(i, sizeof words / sizeof *words, memmem(head, len, words[i], strlen(words[i])));
 }
 
 const struct lpo_reader lpo_flight_reader = {

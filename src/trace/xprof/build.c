@@ -100,10 +100,7 @@ static int64_t number_behind(const struct lpo_json_pull_text *text, const char *
 
 static const struct plane *plane_of(const struct lpo_xprof_build *b, int64_t pid)
 {
-    for (size_t i = 0; i < b->planes.len; i++)
-        if (b->planes.at[i].pid == pid)
-            return &b->planes.at[i];
-    return NULL;
+    return lpo_find(i, b->planes.at, b->planes.len, b->planes.at[i].pid == pid);
 }
 
 static void add_plane(struct lpo_xprof_build *b, const struct xprof_event *e)
@@ -145,10 +142,8 @@ static void add_thread(struct lpo_xprof_build *b, const struct xprof_event *e)
 
 static const struct stream *stream_of(const struct lpo_xprof_build *b, const struct xprof_event *e)
 {
-    for (size_t i = 0; i < b->streams.len; i++)
-        if (b->streams.at[i].pid == e->pid && b->streams.at[i].tid == e->tid)
-            return &b->streams.at[i];
-    return NULL;
+    return lpo_find(i, b->streams.at, b->streams.len,
+                    b->streams.at[i].pid == e->pid && b->streams.at[i].tid == e->tid);
 }
 
 /* --- GPU operations ------------------------------------------------------------------------- */
