@@ -85,17 +85,23 @@ static const struct rate_case {
     double change;
     size_t from, to;
     double least, most;
+    double modes, second; /* how far apart two modes are, and the share of the upper one */
 } rate_cases[] = {
     { "quiet: at most 2 % of 100 runs", 100, 0.02, 0, 0, 1, 0, 0, 0, 0.02 },
     { "quiet, 20 runs", 20, 0.02, 0, 0, 1, 0, 0, 0, 0.02 },
     { "quiet, 500 runs", 500, 0.02, 0, 0, 1, 0, 0, 0, 0.02 },
+    { "quiet, each run like the one before by 0.3", 100, 0.02, 0.3, 0, 1, 0, 0, 0, 0.065 },
+    { "quiet, two modes 10 % apart", 100, 0.01, 0, 0, 1, 0, 0, 0, 0.045, 0.10, 0.30 },
+    { "quiet, two modes 6 % apart, one of them seldom", 100, 0.01, 0, 0, 1, 0, 0, 0, 0.13, 0.06,
+      0.15 },
+    { "a step of 10 % over two modes", 100, 0.01, 0, 0, 1.1, 85, 0, 0.97, 1, 0.06, 0.30 },
     { "quiet, each run like the one before by 0.5", 100, 0.02, 0.5, 0, 1, 0, 0, 0, 0.05 },
     { "quiet, each run like the one before by 0.8", 100, 0.02, 0.8, 0, 1, 0, 0, 0, 0.02 },
     { "quiet, 3 % outliers", 100, 0.02, 0, 0.03, 1, 0, 0, 0, 0.02 },
     { "4 % under 2 % noise, five runs after it", 100, 0.02, 0, 0, 1.04, 95, 0, 0.8, 1 },
     { "4 % under 2 % noise, ten runs after it", 100, 0.02, 0, 0, 1.04, 90, 0, 0.95, 1 },
     { "4 % under 2 % noise, twenty before and ten after", 30, 0.02, 0, 0, 1.04, 20, 0, 0.75, 1 },
-    { "a plateau of twenty, 4 % under 2 % noise", 100, 0.02, 0, 0, 1.04, 40, 60, 0.9, 1 },
+    { "a plateau of twenty, 4 % under 2 % noise", 100, 0.02, 0, 0, 1.04, 40, 60, 0.85, 1 },
     { "the same with 3 % outliers", 100, 0.02, 0, 0.03, 1.04, 40, 60, 0.85, 1 },
 };
 
@@ -110,6 +116,8 @@ static void make_series(const struct rate_case *c, struct random *r, double *out
         out[i] = 100 * (changed ? c->change : 1) * exp(c->noise * like);
         if (uniform(r) < c->outliers)
             out[i] *= 1.2 + uniform(r);
+        if (c->modes > 0 && uniform(r) < c->second)
+            out[i] *= 1 + c->modes;
     }
 }
 

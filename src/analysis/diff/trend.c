@@ -6,29 +6,41 @@
 #include "util/json_write.h"
 #include "util/pattern.h"
 
-#define LEVEL_SHIFT   0.008 /* chance that a quiet series of its length has such a step */
-#define LEVEL_RECENT  0.006 /* the same of the last few values */
-#define LEVEL_PLATEAU 0.004 /* the same of a stretch that goes back to the level around it */
+#define LEVEL_SHIFT   0.007 /* chance that a quiet series of its length has such a step */
+#define LEVEL_RECENT  0.008 /* the same of the last few values */
+#define LEVEL_PLATEAU 0.018 /* the same of a stretch that goes back to the level around it */
 #define LEAST         0.005 /* of the level before */
 #define LEAST_NOISE   0.002 /* see lpo_diff_prior_of() */
-#define GATE          1.8   /* of what independent values have by chance */
+#define GATE_FROM     0.8   /* of what independent values have by chance: alike in part */
+#define GATE_TO       1.8   /* the same: alike */
 #define UPPER         2.5
-#define SPIKE         3.5 /* standard deviations from its neighbours */
+#define SPIKE         3.5   /* standard deviations from its neighbours */
+#define RARE          0.075 /* of the values: what comes more often is no outlier and no step */
 
 enum { FEWEST = 3, RECENT = 8, NEIGHBOURS = 7, LONGEST_SEARCH = 2000 };
 
 /* --- noise ---------------------------------------------------------------------------------- */
 
-/* Half the variance of the differences between values so far apart; large ones (a step, a spike)
- * count as large, and no more than that. */
-static double half_variance(const double *x, size_t n, size_t apart)
+/* More than a few of `n`. */
+static bool is_often(size_t large, size_t n)
 {
-    size_t count = n > apart ? n - apart : 0;
+    return (double)large > 2 + RARE * (double)n;
+}
+
+/* Half the variance of the differences between values so far apart; large ones (a step, a spike)
+ * count as large, and no more than that, unless they come `often`: between two modes. */
+static double half_variance(const double *x, size_t n, size_t apart, bool often)
+{
+    size_t count = n > apart ? n - apart : 0, large = 0;
     double *d = lpo_xcalloc(count + 1, sizeof *d), most, sum = 0;
 
     for (size_t i = 0; i < count; i++)
         d[i] = fabs(x[i + apart] - x[i]);
     most = count ? 2.5 * 1.4826 * lpo_diff_median(d, count) : 0;
+    for (size_t i = 0; often && i < count; i++)
+        large += fabs(x[i + apart] - x[i]) > most;
+    if (is_often(large, count))
+        most = INFINITY;
     for (size_t i = 0; i < count; i++) {
         double by = fmin(d[i], most);
 
@@ -85,26 +97,32 @@ static double like_without_steps(const double *x, size_t n)
 /* Values that follow each other may be alike (a machine that warms up, a neighbour that stays):
  * then the mean of several is worth less. How much is read from differences over one and over two
  * values, which a step hardly touches, and taken a little higher, because too few alarms are better
- * than too many. */
+ * than too many. Values that seem a little alike by chance are a little less worth: with one
+ * threshold, series of a correlation of 0.3 raised six times as many alarms as those of 0.8. */
 static struct lpo_diff_noise noise_of(const double *x, size_t n)
 {
-    double near = half_variance(x, n, 1), far = half_variance(x, n, 2), root = sqrt((double)n);
+    double near = half_variance(x, n, 1, true), far = half_variance(x, n, 2, true),
+           root = sqrt((double)n);
     double seen = like_without_steps(x, n), like = fmax(near > 0 ? far / near - 1 : 0, seen);
+    double share = fmin(1, fmax(0, (seen * root - GATE_FROM) / (GATE_TO - GATE_FROM)));
     struct lpo_diff_noise out = { 0, 0 };
 
-    if (n > 3 && seen > GATE / root)
-        out.like = fmin(0.97, like + UPPER * (1 - like * like) / root);
+    if (n > 3)
+        out.like = fmin(0.97, share * (like + UPPER * (1 - like * like) / root));
     out.deviation = sqrt(near / (1 - out.like));
     if (out.deviation < LEAST_NOISE)
         out.deviation = LEAST_NOISE;
     return out;
 }
 
-/* A single value far from all around it is an outlier and not a level: it takes their median. */
+/* A single value far from all around it is an outlier and not a level: it takes their median. Where
+ * many are, they are a mode of their own: without them its values that come together would be a
+ * level. */
 static void cut_spikes(double *x, size_t n, double deviation)
 {
     LPO_FREED double *before = lpo_xcalloc(n + 1, sizeof *before);
     double window[NEIGHBOURS];
+    size_t cuts = 0;
 
     memcpy(before, x, n * sizeof *x);
     for (size_t i = 0; i < n && n >= NEIGHBOURS; i++) {
@@ -114,9 +132,13 @@ static void cut_spikes(double *x, size_t n, double deviation)
         from = from + NEIGHBOURS > n ? n - NEIGHBOURS : from;
         memcpy(window, before + from, sizeof window);
         middle = lpo_diff_median(window, NEIGHBOURS);
-        if (fabs(before[i] - middle) > SPIKE * deviation)
-            x[i] = middle;
+        if (fabs(before[i] - middle) <= SPIKE * deviation)
+            continue;
+        x[i] = middle;
+        cuts++;
     }
+    if (is_often(cuts, n))
+        memcpy(x, before, n * sizeof *x);
 }
 
 /* --- where it changed ----------------------------------------------------------------------- */
@@ -297,7 +319,7 @@ struct lpo_diff_noise lpo_diff_change_points(const double *values, size_t count,
     memset(starts, 0, count * sizeof *starts);
     for (size_t i = 0; i < count; i++)
         logs[i] = log(values[i]);
-    cut_spikes(logs, count, fmax(LEAST_NOISE, sqrt(half_variance(logs, count, 1))));
+    cut_spikes(logs, count, fmax(LEAST_NOISE, sqrt(half_variance(logs, count, 1, false))));
     s.noise = noise_of(logs, count);
     s.freedom = 0.7 * (double)count;
     for (size_t i = 0; i < count; i++) {
