@@ -15,7 +15,7 @@
 
 enum { USUAL = 100, NARROW = 40, WIDE = 500 };
 
-size_t lpo_cli_screen_width(void)
+static size_t screen_width(void)
 {
     const char *columns = getenv("COLUMNS");
     struct winsize size = { 0 };
@@ -32,7 +32,7 @@ void lpo_cli_print_wrapped(const struct lpo_app *app, const char *text, size_t c
 {
     LPO_STR out = { 0 };
 
-    lpo_writer_add_wrapped(&out, text, column, column, lpo_cli_screen_width());
+    lpo_writer_add_wrapped(&out, text, column, column, screen_width());
     fprintf(app->out, "%s\n", lpo_str_text(&out));
 }
 
@@ -82,7 +82,7 @@ void lpo_cli_print_doc(struct lpo_app *app, const struct lpo_doc *doc,
     struct lpo_doc shown = *doc; /* the same sections, another width */
     LPO_STR out = { .spill = writer->streams ? app->out : NULL };
 
-    shown.width = text && (!doc->whole || has_width()) ? lpo_cli_screen_width() : 0;
+    shown.width = text && (!doc->whole || has_width()) ? screen_width() : 0;
     shown.bars = terminal;
     shown.colour = terminal && has_colour();
     writer->write(&shown, &out);

@@ -12,7 +12,6 @@ struct lpo_app;
 struct lpo_doc;
 struct lpo_writer;
 
-size_t lpo_cli_screen_width(void);
 /* The rest of a line that has `column` characters, wrapped below its own beginning. */
 void lpo_cli_print_wrapped(const struct lpo_app *app, const char *text, size_t column);
 void lpo_cli_print_doc(struct lpo_app *app, const struct lpo_doc *doc,

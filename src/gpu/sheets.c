@@ -168,7 +168,9 @@ static unsigned words_from(const char *name, const char *pattern)
     }
 }
 
-unsigned lpo_gpu_hardware_name_score(const char *name, const char *pattern)
+/* The words of `pattern` stand in `name` one after the other: "A100 SXM4 80GB" in
+ * "NVIDIA A100-SXM4-80GB". Returns their letters, 0 when they do not. */
+static unsigned hardware_name_score(const char *name, const char *pattern)
 {
     size_t len;
 
@@ -189,7 +191,7 @@ static unsigned best_in_list(const struct lpo_node *list, const char *name)
         return 0;
     for (size_t i = 0; i < list->count; i++) {
         unsigned score = list->items[i]->kind == LPO_NODE_STRING
-                             ? lpo_gpu_hardware_name_score(name, list->items[i]->text)
+                             ? hardware_name_score(name, list->items[i]->text)
                              : 0;
 
         best = score > best ? score : best;
@@ -329,7 +331,8 @@ static double positive(const char *variable)
     return text && *text && !*end && v > 0 && v < 1e9 ? v : 0;
 }
 
-void lpo_gpu_hardware_from_env(struct lpo_hardware *hw)
+/* Ceilings from the environment: MFU_PEAK_TFLOPS (16-bit products) and MFU_PEAK_GBS. */
+static void hardware_from_env(struct lpo_hardware *hw)
 {
     double rate = positive("MFU_PEAK_TFLOPS"), bandwidth = positive("MFU_PEAK_GBS");
 
@@ -423,6 +426,6 @@ int lpo_gpu_hardware_find(struct lpo_arena *a, const char *const *dirs, const ch
     else if (!lpo_gpu_hardware_this_gpu(a, dirs, 0, out))
         lpo_gpu_hardware_measure_cpu(a, cpu_seconds(), out);
     if (rc == 0)
-        lpo_gpu_hardware_from_env(out);
+        hardware_from_env(out);
     return rc;
 }

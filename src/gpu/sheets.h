@@ -19,15 +19,8 @@ int lpo_gpu_hardware_read(struct lpo_arena *a, const char *const *dirs, const ch
 bool lpo_gpu_hardware_match(struct lpo_arena *a, const char *const *dirs, const char *gpu_name,
                             struct lpo_hardware *out);
 
-/* The words of `pattern` stand in `name` one after the other: "A100 SXM4 80GB" in
- * "NVIDIA A100-SXM4-80GB". Returns their letters, 0 when they do not. */
-unsigned lpo_gpu_hardware_name_score(const char *name, const char *pattern);
-
 /* Names of all entries, sorted; NULL-terminated. */
 const char **lpo_gpu_hardware_list(struct lpo_arena *a, const char *const *dirs);
-
-/* Ceilings from the environment: MFU_PEAK_TFLOPS (16-bit products) and MFU_PEAK_GBS. */
-void lpo_gpu_hardware_from_env(struct lpo_hardware *hw);
 
 /* The machine that lpo runs on, as a hardware entry.
  *

@@ -68,7 +68,6 @@ struct lpo_model_decoder {
 
 /* Elements that one token leaves in the cache of this block, on one of `tp` ranks, and elements of
  * a state that a sequence keeps however long it is. */
-uint64_t lpo_model_block_cache(const struct lpo_model_layer_block *b, uint64_t tp);
 uint64_t lpo_model_block_state(const struct lpo_model_layer_block *b, uint64_t tp);
 
 /* A stack of image layers. */

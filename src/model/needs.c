@@ -208,7 +208,7 @@ static double weights_of_rank(const struct lpo_model_needs *a)
 }
 
 /* Latents are shared by all heads, so every rank keeps them whole. */
-uint64_t lpo_model_block_cache(const struct lpo_model_layer_block *b, uint64_t tp)
+static uint64_t block_cache(const struct lpo_model_layer_block *b, uint64_t tp)
 {
     uint64_t index = b->top_keys ? (b->index_dim + 1) / 2 : 0; /* 8 bits each */
 
@@ -255,7 +255,7 @@ static double cache_bytes(const struct lpo_model_needs *a, uint64_t tp, uint64_t
             const struct lpo_model_layer_block *b = &d->layer[l].block[i];
             uint64_t kept = b->window && b->window < tokens && !b->compress ? b->window : tokens;
 
-            sum += byte * (double)kept * (double)lpo_model_block_cache(b, tp);
+            sum += byte * (double)kept * (double)block_cache(b, tp);
             sum += 4 * (double)lpo_model_block_state(b, tp);
         }
     return sum;
@@ -268,7 +268,7 @@ static uint64_t token_elements(const struct lpo_model_decoder *d, uint64_t tp)
 
     for (uint64_t l = 0; l < d->layers; l++)
         for (int i = 0; i < d->layer[l].count; i++)
-            sum = lpo_model_add(sum, lpo_model_block_cache(&d->layer[l].block[i], tp));
+            sum = lpo_model_add(sum, block_cache(&d->layer[l].block[i], tp));
     return sum;
 }
 

@@ -196,7 +196,7 @@ uint64_t lpo_model_attention_pairs(const struct lpo_attention *a, enum lpo_count
     return lpo_model_mul(a->tokens, lpo_model_add(cached_keys(a), a->tokens));
 }
 
-uint64_t lpo_model_attention_keys(const struct lpo_attention *a)
+static uint64_t attention_keys(const struct lpo_attention *a)
 {
     return lpo_model_add(cached_keys(a), a->tokens);
 }
@@ -208,7 +208,7 @@ static void add_attention(struct lpo_walk *w, const struct lpo_attention *a, boo
         lpo_model_mul3(batch, a->heads, lpo_model_attention_pairs(a, w->phase->counting));
     uint64_t dim = scores ? a->qk_dim : a->v_dim;
     uint64_t vectors = lpo_model_mul(lpo_model_mul3(batch, a->tokens, a->heads), dim);
-    uint64_t keys = lpo_model_mul(batch, lpo_model_attention_keys(a));
+    uint64_t keys = lpo_model_mul(batch, attention_keys(a));
     struct lpo_model_op op = {
         .name = full_name(w, scores ? "scores" : "values", ""),
         .at = w->at,

@@ -92,7 +92,6 @@ void lpo_model_walk_attention(struct lpo_walk *w, const struct lpo_attention *a)
 /* Query-key pairs of one sequence, and the keys read for them: the two numbers that causal
  * halving, windows and caches change. */
 uint64_t lpo_model_attention_pairs(const struct lpo_attention *a, enum lpo_counting counting);
-uint64_t lpo_model_attention_keys(const struct lpo_attention *a);
 
 /* Any other product. */
 void lpo_model_walk_product(struct lpo_walk *w, const char *name, enum lpo_op_kind kind,

@@ -77,8 +77,9 @@ int lpo_pipeline_python_inject(struct lpo_stage_ctx *ctx, struct lpo_step *step,
     return 0;
 }
 
-int lpo_pipeline_python_modules(struct lpo_stage_ctx *ctx, struct lpo_step *step,
-                                struct lpo_err *err)
+/* A range for each call of an nn.Module, where pipeline.native.modules asks for it and the workload
+ * may be a Python program. */
+static int python_modules(struct lpo_stage_ctx *ctx, struct lpo_step *step, struct lpo_err *err)
 {
     long long depth = lpo_settings_int(ctx->config, "pipeline.native.modules_depth");
 
@@ -135,7 +136,7 @@ int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps 
     if (lpo_workload_plan(ctx->arena, ctx->config, &ctx->request, step, err) < 0)
         return err->code;
     /* in every profiled stage: ncu is to find the regions that the collector recorded */
-    if (opts->profiled && lpo_pipeline_python_modules(ctx, step, err) < 0)
+    if (opts->profiled && python_modules(ctx, step, err) < 0)
         return err->code;
     set_limits(ctx, step);
     step->workload = true;

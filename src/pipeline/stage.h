@@ -183,10 +183,6 @@ void lpo_pipeline_stage_note_workload(struct lpo_stage_ctx *ctx);
  * at its start, and ours then imports the one that it hides. */
 int lpo_pipeline_python_inject(struct lpo_stage_ctx *ctx, struct lpo_step *step,
                                struct lpo_err *err);
-/* A range for each call of an nn.Module, where pipeline.native.modules asks for it and the workload
- * may be a Python program. */
-int lpo_pipeline_python_modules(struct lpo_stage_ctx *ctx, struct lpo_step *step,
-                                struct lpo_err *err);
 
 /* What Nsight's tools print when something is wrong, in plain words.
  *

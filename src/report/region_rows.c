@@ -213,10 +213,7 @@ static bool is_in(const struct lpo_region_tree *tree, const struct lpo_place *pl
     for (uint32_t at = place->leaf; at != LPO_NONE; at = tree->nodes.at[at].parent)
         if (at == node)
             return true;
-    for (uint32_t i = 0; i < set->count; i++)
-        if (tree->set_nodes.at[set->first + i] == node)
-            return true;
-    return false;
+    return lpo_any(i, set->count, tree->set_nodes.at[set->first + i] == node);
 }
 
 /* Rows of the region, gathered while they follow each other in the file: those are one read. */

@@ -9,10 +9,7 @@ enum { LONGEST_NAME = 400 };
 
 static bool has_own(const struct lpo_stack_node *n)
 {
-    for (int w = 0; w < LPO_STACK_WEIGHTS; w++)
-        if (n->own[w] > 0)
-            return true;
-    return false;
+    return lpo_any(w, LPO_STACK_WEIGHTS, n->own[w] > 0);
 }
 
 /* A name of at most LONGEST_NAME bytes, in whole characters. */

@@ -335,7 +335,8 @@ const char *lpo_report_why_no_clock(const struct lpo_trace *t)
 
 static const char recorders[] = "native, nsys, torch_profiler or ncu";
 
-const struct lpo_stage_record *lpo_report_run_stage(const struct lpo_rundir *d, const char *stage)
+/* The stage's part in run.json, or NULL. */
+static const struct lpo_stage_record *run_stage(const struct lpo_rundir *d, const char *stage)
 {
     for (size_t i = 0; d->has_manifest && i < d->manifest.nstages; i++)
         if (strcmp(d->manifest.stages[i].name, stage) == 0)
@@ -374,7 +375,7 @@ static const struct lpo_source *source_of(const struct lpo_rundir *d, const char
 const char *lpo_report_why_stage_left_no_trace(const struct lpo_rundir *d, const char *stage)
 {
     const struct lpo_source *s = source_of(d, stage);
-    const struct lpo_stage_record *r = lpo_report_run_stage(d, stage);
+    const struct lpo_stage_record *r = run_stage(d, stage);
 
     if (!s || s->analysis)
         return NULL;
@@ -437,7 +438,7 @@ const char *lpo_report_why_no_trace(const struct lpo_rundir *d)
 
     for (size_t i = 0; i < d->sources.len; i++) {
         const struct lpo_source *s = &d->sources.at[i];
-        const struct lpo_stage_record *r = lpo_report_run_stage(d, s->stage);
+        const struct lpo_stage_record *r = run_stage(d, s->stage);
         const char *why = lpo_report_why_stage_left_no_trace(d, s->stage);
 
         if (!why && r && r->started_ns)
@@ -462,7 +463,7 @@ const char *lpo_report_why_no_trace(const struct lpo_rundir *d)
 static bool found_nothing(const struct lpo_rundir *d)
 {
     for (size_t i = 0; i < d->sources.len; i++) {
-        const struct lpo_stage_record *r = lpo_report_run_stage(d, d->sources.at[i].stage);
+        const struct lpo_stage_record *r = run_stage(d, d->sources.at[i].stage);
 
         if (r && r->state == LPO_DONE && !d->sources.at[i].nfiles && r->message)
             return true;

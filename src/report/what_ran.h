@@ -22,8 +22,6 @@ const char *lpo_report_run_command(const struct lpo_rundir *d);
 
 /* The message of a stage, with files below the run folder relative to it; NULL: none. */
 const char *lpo_report_stage_message(const struct lpo_rundir *d, const struct lpo_stage_record *r);
-/* The stage's part in run.json, or NULL. */
-const struct lpo_stage_record *lpo_report_run_stage(const struct lpo_rundir *d, const char *stage);
 /* Why a stage that ran left no trace; NULL where it left one, did not run or has no message. */
 const char *lpo_report_why_stage_left_no_trace(const struct lpo_rundir *d, const char *stage);
 

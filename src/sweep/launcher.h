@@ -75,9 +75,6 @@ extern const struct lpo_sweep_key lpo_sweep_slurm_keys[];
  * which task k is job offset + k. */
 int lpo_sweep_slurm_script(const struct lpo_sweep_run *s, const bool *wanted, size_t first,
                            size_t past, int64_t offset, struct lpo_str *out, struct lpo_err *err);
-/* "0-2,5": the tasks of --array, without the limit of how many at once. */
-void lpo_sweep_slurm_tasks(const struct lpo_sweep_run *s, const bool *wanted, size_t first,
-                           size_t past, int64_t offset, struct lpo_str *out);
 
 /* A time limit as sbatch takes it, in seconds: minutes, m:s, h:m:s, d-h, d-h:m, d-h:m:s. 0: none of
  * these. */

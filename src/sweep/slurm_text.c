@@ -176,8 +176,9 @@ static int add_more(const struct lpo_sweep_run *s, struct lpo_str *out, struct l
     return 0;
 }
 
-void lpo_sweep_slurm_tasks(const struct lpo_sweep_run *s, const bool *wanted, size_t first,
-                           size_t past, int64_t offset, struct lpo_str *out)
+/* "0-2,5": the tasks of --array, without the limit of how many at once. */
+static void slurm_tasks(const struct lpo_sweep_run *s, const bool *wanted, size_t first,
+                        size_t past, int64_t offset, struct lpo_str *out)
 {
     const struct lpo_sweep_plan_job *jobs = s->plan->jobs;
 
@@ -231,7 +232,7 @@ int lpo_sweep_slurm_script(const struct lpo_sweep_run *s, const bool *wanted, si
     const struct lpo_node *setup = lpo_node_get(s->settings, "setup");
     LPO_STR tasks = { 0 };
 
-    lpo_sweep_slurm_tasks(s, wanted, first, past, offset, &tasks);
+    slurm_tasks(s, wanted, first, past, offset, &tasks);
     if (add_head(s, lpo_str_text(&tasks), out, err) < 0)
         return lpo_ctx(err, "hydra.launcher");
     for (size_t i = 0; setup && setup->kind == LPO_NODE_LIST && i < setup->count; i++)

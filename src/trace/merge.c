@@ -11,11 +11,9 @@ static bool same_kernels(const struct lpo_trace *t, uint32_t first, uint32_t cou
 {
     if (from->gpu_ops.len != count || (size_t)first + count > t->gpu_ops.len)
         return false;
-    for (uint32_t i = 0; i < count; i++)
-        if (strcmp(lpo_trace_text(t, t->gpu_ops.at[first + i].name),
-                   lpo_trace_text(from, from->gpu_ops.at[i].name)) != 0)
-            return false;
-    return true;
+    return !lpo_any(i, count,
+                    strcmp(lpo_trace_text(t, t->gpu_ops.at[first + i].name),
+                           lpo_trace_text(from, from->gpu_ops.at[i].name)) != 0);
 }
 
 /* What is known stays: the other page only fills holes. */

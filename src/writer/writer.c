@@ -142,8 +142,8 @@ int lpo_writer_queue_into(const struct lpo_doc *doc, const struct lpo_writer *wr
     return writer->chapter ? queue_chapters(doc, writer, dir, queue, err) : 0;
 }
 
-int lpo_writer_queue_pair(const struct lpo_doc *doc, const char *dir, const char *name,
-                          struct lpo_file_queue *queue, struct lpo_err *err)
+static int queue_pair(const struct lpo_doc *doc, const char *dir, const char *name,
+                      struct lpo_file_queue *queue, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
 
@@ -159,7 +159,7 @@ int lpo_writer_write_pair(const struct lpo_doc *doc, const char *dir, const char
 {
     LPO_AUTO(lpo_file_queue) queue = lpo_file_queue_create();
 
-    if (lpo_writer_queue_pair(doc, dir, name, queue, err) < 0)
+    if (queue_pair(doc, dir, name, queue, err) < 0)
         return err ? err->code : LPO_E_IO;
     return lpo_file_queue_finish(queue, err);
 }

@@ -56,8 +56,6 @@ int lpo_writer_write_pair(const struct lpo_doc *doc, const char *dir, const char
 /* The same, left to a queue (util/file_queue.h) that writes them while the next is made. */
 void lpo_writer_queue(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *path,
                       struct lpo_file_queue *queue);
-int lpo_writer_queue_pair(const struct lpo_doc *doc, const char *dir, const char *name,
-                          struct lpo_file_queue *queue, struct lpo_err *err);
 /* The writer's own file, or a file for each figure, below `dir`. */
 int lpo_writer_queue_into(const struct lpo_doc *doc, const struct lpo_writer *writer,
                           const char *dir, struct lpo_file_queue *queue, struct lpo_err *err);

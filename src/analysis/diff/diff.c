@@ -66,7 +66,7 @@ static bool has_figure(const struct lpo_diff *d, const char *key)
     return lpo_any(i, d->figures.len, strcmp(d->figures.at[i].key, key) == 0);
 }
 
-void lpo_diff_compare_figures(struct lpo_diff *d)
+static void compare_figures(struct lpo_diff *d)
 {
     for (size_t i = 0; i < d->side[LPO_DIFF_A].len + d->side[LPO_DIFF_B].len; i++) {
         const struct lpo_diff_digest *g = lpo_diff_run_at(d, i);
@@ -118,7 +118,7 @@ static void add_findings(struct lpo_diff *d, enum lpo_diff_side side, bool both)
     }
 }
 
-void lpo_diff_compare_findings(struct lpo_diff *d)
+static void compare_findings(struct lpo_diff *d)
 {
     add_findings(d, LPO_DIFF_B, false);
     add_findings(d, LPO_DIFF_A, false);
@@ -147,7 +147,7 @@ static int by_weight(const void *a, const void *b)
     return strcmp(x->side[LPO_DIFF_A]->name, y->side[LPO_DIFF_A]->name);
 }
 
-void lpo_diff_compare_measures(struct lpo_diff *d)
+static void compare_measures(struct lpo_diff *d)
 {
     const struct lpo_diff_digest *a = d->shown[LPO_DIFF_A], *b = d->shown[LPO_DIFF_B];
     LPO_AUTO(lpo_map) of_a = lpo_map_create();
@@ -192,11 +192,11 @@ struct lpo_diff *lpo_diff_create(struct lpo_diff_runs a, struct lpo_diff_runs b)
     lpo_diff_compare_wall(d);
     lpo_diff_judge(d);
     lpo_diff_compare_groups(d);
-    lpo_diff_compare_figures(d);
-    lpo_diff_compare_findings(d);
+    compare_figures(d);
+    compare_findings(d);
     lpo_diff_find_causes(d);
     lpo_diff_judge_causes(d);
-    lpo_diff_compare_measures(d);
+    compare_measures(d);
     return d;
 }
 

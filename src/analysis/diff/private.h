@@ -45,9 +45,6 @@ void lpo_diff_judge_causes(struct lpo_diff *d);
 void lpo_diff_judge(struct lpo_diff *d); /* every verdict, then the order of rows */
 void lpo_diff_compare_groups(struct lpo_diff *d);
 void lpo_diff_find_causes(struct lpo_diff *d); /* after figures */
-void lpo_diff_compare_figures(struct lpo_diff *d);
-void lpo_diff_compare_findings(struct lpo_diff *d);
-void lpo_diff_compare_measures(struct lpo_diff *d);
 
 /* Run `i` of both sides together, those of A first. */
 const struct lpo_diff_digest *lpo_diff_run_at(const struct lpo_diff *d, size_t i);

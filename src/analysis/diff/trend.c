@@ -340,10 +340,7 @@ static const char *const row_kinds[LPO_DIFF_TABLES] = { "kernel:", "region:", "o
 
 bool lpo_diff_figure_is_row(const char *what)
 {
-    for (int t = 0; t < LPO_DIFF_TABLES; t++)
-        if (lpo_str_starts(what, row_kinds[t]))
-            return true;
-    return false;
+    return lpo_any(t, LPO_DIFF_TABLES, lpo_str_starts(what, row_kinds[t]));
 }
 
 static const struct lpo_diff_series *steps_of(const struct lpo_diff_digest *d)

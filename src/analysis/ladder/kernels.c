@@ -207,10 +207,7 @@ static bool can_fuse(const struct ladder_work *w, uint32_t op)
 
 bool lpo_ladder_is_compiled(const struct ladder_work *w)
 {
-    for (uint32_t i = 0; i < w->g.ops.len; i++)
-        if (lpo_str_starts(name_of(w, i), "triton_"))
-            return true;
-    return false;
+    return lpo_any(i, w->g.ops.len, lpo_str_starts(name_of(w, i), "triton_"));
 }
 
 /* The same thing again and again is a loop, not a chain of results. */

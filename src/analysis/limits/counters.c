@@ -78,7 +78,7 @@ static struct lpo_measure first_of(const struct lpo_trace *t, const struct lpo_m
 /* "sm__ops_path_tensor_src_bf16_dst_fp32.sum" sums over every instruction that multiplies bf16; a
  * known product of 512 x 1024 x 32000 counted 33,554,432,000: two for a multiply-add. Some formats
  * are counted only as dense and sparse apart; of those the dense ones are taken. */
-bool lpo_limits_is_tensor_ops(const struct lpo_trace *t, const char *metric)
+static bool is_tensor_ops(const struct lpo_trace *t, const char *metric)
 {
     const char *suffix = strstr(metric, "_sparsity_off.sum");
     char whole[128];
@@ -125,7 +125,7 @@ static struct lpo_measure count_flops(const struct lpo_trace *t, const struct lp
     for (uint32_t m = 0; m < t->metrics.len; m++) {
         double v;
 
-        if (!lpo_limits_is_tensor_ops(t, lpo_trace_text(t, t->metrics.at[m].name)))
+        if (!is_tensor_ops(t, lpo_trace_text(t, t->metrics.at[m].name)))
             continue;
         v = value_at(t, row, m);
         if (!isnan(v))

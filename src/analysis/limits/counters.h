@@ -21,6 +21,3 @@ struct lpo_counters lpo_limits_region_counters(const struct lpo_region_scope *sc
 
 /* What one unit of a metric is in base units: "Gbyte/s" 1e9, "us" 1e-6, "%" 1. */
 double lpo_limits_unit_scale(const char *unit);
-
-/* Does this metric count tensor operations, each once? */
-bool lpo_limits_is_tensor_ops(const struct lpo_trace *t, const char *metric);

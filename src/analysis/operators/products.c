@@ -71,8 +71,9 @@ static double result_bytes(const struct lpo_operators_rule *r, const struct lpo_
     return NAN;
 }
 
-void lpo_operators_set_product(struct lpo_operator_cost *out, enum lpo_dtype type, double m,
-                               double n, double k)
+/* One product of two matrices. */
+static void set_product(struct lpo_operator_cost *out, enum lpo_dtype type, double m, double n,
+                        double k)
 {
     out->flops = 2 * m * n * k;
     out->math = type;
@@ -107,8 +108,8 @@ void lpo_operators_product(const struct lpo_operators_rule *r, const struct lpo_
     if (x.columns != y.rows)
         return;
     result = batch * (double)x.rows * (double)y.columns;
-    lpo_operators_set_product(out, a->type, result / (double)y.columns, (double)y.columns,
-                              (double)(x.columns * packed));
+    set_product(out, a->type, result / (double)y.columns, (double)y.columns,
+                (double)(x.columns * packed));
     if (b->rank > 2 && batch > 1) /* many matrices: another kernel than was measured */
         out->like.kind = LPO_REF_KINDS;
     out->bytes = lpo_operators_bytes(a) + lpo_operators_bytes(b) +
@@ -134,7 +135,7 @@ void lpo_operators_turned_by_words(const struct lpo_operators_rule *r,
     n = (double)b->dims[turned_b];
     if (k != (double)b->dims[!turned_b])
         return;
-    lpo_operators_set_product(out, a->type, n, m, k);
+    set_product(out, a->type, n, m, k);
     out->bytes = lpo_operators_bytes(a) + lpo_operators_bytes(b) + lpo_operators_bytes(c);
 }
 
@@ -155,7 +156,7 @@ void lpo_operators_turned_by_flags(const struct lpo_operators_rule *r,
     n = (double)b->dims[!turned_b];
     if (k != (double)b->dims[turned_b])
         return;
-    lpo_operators_set_product(out, a->type, m, n, k * (r->how & PACKED ? 2 : 1));
+    set_product(out, a->type, m, n, k * (r->how & PACKED ? 2 : 1));
     out->bytes = lpo_operators_bytes(a) + lpo_operators_bytes(arg(call, r->a + 1)) +
                  lpo_operators_bytes(b) + lpo_operators_bytes(arg(call, r->b + 1)) +
                  m * n * lpo_operators_type_bytes(arg(call, r->word));
@@ -170,8 +171,8 @@ void lpo_operators_product_of_flat(const struct lpo_operators_rule *r,
     if (a->count != 1 || b->count != 1 || a->rank < 2 || b->rank != 2 || b->dims[1] < 1 ||
         fmod(a->elements, (double)b->dims[1]) != 0)
         return;
-    lpo_operators_set_product(out, a->type, a->elements / (double)b->dims[1], (double)b->dims[0],
-                              (double)b->dims[1]);
+    set_product(out, a->type, a->elements / (double)b->dims[1], (double)b->dims[0],
+                (double)b->dims[1]);
     out->bytes = lpo_operators_all_bytes(call);
 }
 
@@ -195,8 +196,8 @@ void lpo_operators_layer(const struct lpo_operators_rule *r, const struct lpo_op
     }
     if (!b || a->last < 1 || (a->rank > 2 && b->rank > 2))
         return;
-    lpo_operators_set_product(out, a->type, a->elements / (double)a->last,
-                              b->elements / (double)b->last, (double)a->last);
+    set_product(out, a->type, a->elements / (double)a->last, b->elements / (double)b->last,
+                (double)a->last);
     if (a->element_bytes > 1)
         out->bytes = lpo_operators_all_bytes(call) + a->elements / (double)a->last *
                                                          (b->elements / (double)b->last) *

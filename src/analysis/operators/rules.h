@@ -45,10 +45,6 @@ struct lpo_operators_rule {
                     const struct lpo_step_lengths *lengths, struct lpo_operator_cost *out);
 };
 
-/* One product of two matrices. */
-void lpo_operators_set_product(struct lpo_operator_cost *out, enum lpo_dtype type, double m,
-                               double n, double k);
-
 typedef void lpo_operators_formula(const struct lpo_operators_rule *r,
                                    const struct lpo_op_call *call, struct lpo_operator_cost *out);
 

@@ -145,7 +145,7 @@ static bool is_aside(const struct builder *b, const struct lpo_gpu_op *op)
     return b->aside && b->aside[lpo_region_place(b->tree, op)];
 }
 
-uint32_t lpo_wall_gap_thread(const struct lpo_trace *t, const struct lpo_wall_gap *gap)
+static uint32_t gap_thread(const struct lpo_trace *t, const struct lpo_wall_gap *gap)
 {
     uint32_t launch = t->gpu_ops.at[gap->op].launch;
 
@@ -349,8 +349,8 @@ static bool covers_half(const struct lpo_wall_gap *gap, const struct lpo_slice *
 static void fill_stack(const struct lpo_trace *t, const struct lpo_wall_gap *gap, unsigned kinds,
                        struct lpo_slice *open, struct lpo_wall_stack *out)
 {
-    size_t n = lpo_host_open(t, lpo_wall_gap_thread(t, gap), gap->start_ns + gap->ns / 2, kinds,
-                             open, LPO_HOST_DEPTH);
+    size_t n = lpo_host_open(t, gap_thread(t, gap), gap->start_ns + gap->ns / 2, kinds, open,
+                             LPO_HOST_DEPTH);
     size_t kept = 0;
 
     for (size_t i = 0; i < n; i++)

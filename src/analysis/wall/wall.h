@@ -102,6 +102,5 @@ struct lpo_wall *lpo_wall_create_without(const struct lpo_region_tree *tree, con
 void lpo_wall_each_gap(const struct lpo_region_tree *tree, const bool *aside, lpo_wall_gap_fn *each,
                        void *ctx);
 /* The launching thread of the operation that ends a gap; LPO_NONE: no launch record. */
-uint32_t lpo_wall_gap_thread(const struct lpo_trace *t, const struct lpo_wall_gap *gap);
 void lpo_wall_destroy(struct lpo_wall *w); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_wall);

@@ -73,7 +73,7 @@ static const int64_t intervals_ns[] = { 50000, 100000, 200000, 500000, 1000000 }
 
 enum { NINTERVALS = sizeof intervals_ns / sizeof *intervals_ns };
 
-double lpo_sampler_cost_ns(size_t bytes)
+static double cost_ns(size_t bytes)
 {
     return fixed_ns + per_byte_ns * (double)bytes;
 }
@@ -87,7 +87,7 @@ static double share(const struct lpo_sampler_offer *o, size_t metrics, int64_t i
 {
     size_t bytes = o->bytes[metrics - 1];
 
-    return bytes ? lpo_sampler_cost_ns(bytes) / (double)interval_ns : 0;
+    return bytes ? cost_ns(bytes) / (double)interval_ns : 0;
 }
 
 /* The shortest interval that so many metrics can have. */

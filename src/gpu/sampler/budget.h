@@ -67,7 +67,6 @@ struct lpo_sampler_deal {
     double share; /* of one core, estimated; 0: unknown */
 };
 
-double lpo_sampler_cost_ns(size_t bytes);
 /* The share of a core that rounds of decoding take beside their samples, by their length. */
 double lpo_sampler_cost_rounds(int64_t round_ns);
 void lpo_sampler_cost_settle(const struct lpo_sampler_offer *o, struct lpo_sampler_deal *out);

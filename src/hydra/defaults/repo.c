@@ -93,10 +93,7 @@ static bool is_builtin_group(const char *path)
 
     if (len == 0)
         return true;
-    for (int i = 0; i < ROWS; i++)
-        if (strncmp(table[i].path, path, len) == 0 && table[i].path[len] == '/')
-            return true;
-    return false;
+    return lpo_any(i, ROWS, strncmp(table[i].path, path, len) == 0 && table[i].path[len] == '/');
 }
 
 static const char *builtin_option(const char *group, size_t n)

@@ -58,10 +58,7 @@ static int compare_size(const struct decimal *x, const struct decimal *y)
 
 static bool is_zero(const struct decimal *x)
 {
-    for (int i = 0; i < DIGITS; i++)
-        if (x->digit[i])
-            return false;
-    return true;
+    return !lpo_any(i, DIGITS, x->digit[i]);
 }
 
 static int decimal_compare(const struct decimal *x, const struct decimal *y)

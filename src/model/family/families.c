@@ -77,7 +77,8 @@ static const void *generic_row(struct lpo_rules_table *t)
     return rows + (count - 1) * t->size;
 }
 
-bool lpo_model_family_is(const char *types, const char *model_type)
+/* Is `model_type` one of "this|that"? */
+static bool family_is(const char *types, const char *model_type)
 {
     size_t len = strlen(model_type);
 
@@ -99,7 +100,7 @@ static bool fits(const struct lpo_fields *fields, const char *types, const char 
 {
     struct lpo_fields with = { fields->config, defaults };
 
-    return lpo_model_family_is(types, model_type) && lpo_model_field_match(&with, when);
+    return family_is(types, model_type) && lpo_model_field_match(&with, when);
 }
 
 const struct lpo_decoder_family *lpo_model_decoder_family_at(size_t i)

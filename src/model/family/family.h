@@ -127,7 +127,5 @@ const struct lpo_decoder_family *lpo_model_decoder_family_generic(void);
 const struct lpo_decoder_family *lpo_model_decoder_family_at(size_t i); /* NULL past the last */
 const struct lpo_vision_family *lpo_model_vision_family_at(size_t i);
 
-/* Is `model_type` one of "this|that"? */
-bool lpo_model_family_is(const char *types, const char *model_type);
 /* A "key or yes" of a row. */
 bool lpo_model_family_says(const struct lpo_fields *fields, const char *key_or_yes);

@@ -34,7 +34,8 @@ static const struct {
     { "osrt_sum", "osrtsum" },
 };
 
-const char *lpo_pipeline_nsys_old_name(const char *report)
+/* The name itself when it has no older one. */
+static const char *old_name(const char *report)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i].now, report) == 0)
@@ -42,7 +43,8 @@ const char *lpo_pipeline_nsys_old_name(const char *report)
     return report;
 }
 
-bool lpo_pipeline_nsys_has_old_names(struct lpo_arena *a, const char *nsys)
+/* Versions before 2023 call their reports gpukernsum, nvtxsum, … */
+static bool has_old_names(struct lpo_arena *a, const char *nsys)
 {
     const char *const argv[] = { nsys, "--version", NULL };
     LPO_STR out = { 0 };
@@ -86,7 +88,8 @@ const char *lpo_pipeline_nsys_importer(struct lpo_arena *a, const char *nsys)
     return NULL;
 }
 
-int lpo_pipeline_nsys_explain_importer(struct lpo_arena *a, const char *nsys, struct lpo_err *err)
+/* Why the importer does not start: names the missing library. Returns the error. */
+static int explain_importer(struct lpo_arena *a, const char *nsys, struct lpo_err *err)
 {
     const char *importer = lpo_pipeline_nsys_importer(a, nsys);
     const char *const argv[] = { "ldd", importer ? importer : "", NULL };
@@ -383,8 +386,7 @@ static void add_stats(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const 
             named_after(a, lpo_arena_printf(a, "stats-%s", name), report));
         lpo_run_step_arg(a, step, nsys);
         lpo_run_step_arg(a, step, "stats");
-        lpo_run_step_argf(a, step, "--report=%s",
-                          old_names ? lpo_pipeline_nsys_old_name(name) : name);
+        lpo_run_step_argf(a, step, "--report=%s", old_names ? old_name(name) : name);
         lpo_run_step_arg(a, step, "--format=csv");
         lpo_run_step_arg(a, step, "--output=-");
         lpo_run_step_arg(a, step, "--force-export=true");
@@ -407,7 +409,7 @@ static void add_follow_ups(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, s
     if (s->exported || n == 0)
         return;
     s->exported = true;
-    old_names = lpo_pipeline_nsys_has_old_names(ctx->arena, s->nsys);
+    old_names = has_old_names(ctx->arena, s->nsys);
     for (size_t i = 0; i < n; i++) {
         if (settings->export_sqlite)
             add_export(ctx, steps, s->nsys, reports[i]);
@@ -472,7 +474,7 @@ static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct 
     uint64_t visits;
 
     if (find_files(ctx, "*.qdstrm", &files) > 0)
-        return lpo_pipeline_nsys_explain_importer(ctx->arena, s->nsys, err);
+        return explain_importer(ctx->arena, s->nsys, err);
     if (m)
         return lpo_fail(err, LPO_E_CHILD, "nsys made no report: %s: %s", m->meaning, m->remedy);
     if (s->workload_failed)

@@ -29,8 +29,9 @@ LPO_TABLE(number, NUMBER)
 static const struct lpo_table_kind numbers_kind =
     LPO_TABLE_KIND(number, "numbers", "What the program gave with its ranges, by region");
 
-struct lpo_table *lpo_report_add_numbers(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                         const char *title, size_t most)
+/* Numbers that the program gave with its ranges; NULL: it gave none. */
+static struct lpo_table *add_numbers(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                     const char *title, size_t most)
 {
     const struct lpo_numbers *numbers = lpo_analysis_numbers(a);
     const struct lpo_rows rows = lpo_tables_rows(lpo_tables_of(doc->arena, a, NULL), &numbers_kind,
@@ -49,7 +50,7 @@ void lpo_report_chapter_numbers(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_doc_paragraph(doc, "What the program gave with its ranges, by name, or as payload of a "
                            "range: tokens, sizes of batches, or whatever it counts. A number "
                            "belongs to the innermost region that was open.");
-    lpo_report_add_numbers(doc, s->analysis, "", d->top);
+    add_numbers(doc, s->analysis, "", d->top);
 }
 
 void lpo_report_put_numbers(struct lpo_record *to, const struct lpo_analysis *a)

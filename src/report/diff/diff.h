@@ -35,8 +35,6 @@ const char *lpo_report_diff_verdict(const struct lpo_diff *d);
 /* What one cause is: who, where, from what to what. */
 const char *lpo_report_diff_cause(struct lpo_arena *a, const struct lpo_diff *d,
                                   const struct lpo_diff_cause *c);
-/* "wall time of a step" */
-const char *lpo_report_diff_subject(struct lpo_arena *a, const struct lpo_diff *d);
 /* The sentences that stand first. */
 const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff *d);
 /* The section and the record of the checks. */

@@ -229,7 +229,8 @@ const char *lpo_report_diff_cause(struct lpo_arena *a, const struct lpo_diff *d,
 
 /* --- the first sentences -------------------------------------------------------------------- */
 
-const char *lpo_report_diff_subject(struct lpo_arena *a, const struct lpo_diff *d)
+/* "wall time of a step" */
+static const char *diff_subject(struct lpo_arena *a, const struct lpo_diff *d)
 {
     const char *what = d->wall.known ? "wall time" : d->by_host ? "host time" : "GPU time";
     const char *name = d->work.name;
@@ -443,7 +444,7 @@ const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff 
 {
     const struct lpo_diff_wall *w = &d->wall;
     LPO_STR s = { 0 };
-    const char *subject = lpo_report_diff_subject(a, d);
+    const char *subject = diff_subject(a, d);
 
     if (!d->comparable) {
         add_differences(&s, a, d, "Not comparable: ", true);

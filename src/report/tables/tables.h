@@ -29,9 +29,6 @@ void lpo_report_row_device(struct lpo_table *t, const struct lpo_trace *trace, u
 /* The region tree. GPU columns where the scope has kernels, host columns where it has visits. */
 struct lpo_table *lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_region_scope *s,
                                          const struct lpo_table_options *options);
-/* Numbers that the program gave with its ranges; NULL: it gave none. */
-struct lpo_table *lpo_report_add_numbers(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                         const char *title, size_t most);
 /* The same with a column for each number, a row for each region. */
 struct lpo_table *lpo_report_add_number_columns(struct lpo_doc *doc, const struct lpo_analysis *a,
                                                 const struct lpo_table_options *options);
