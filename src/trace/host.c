@@ -42,6 +42,10 @@ static const struct source sources[] = {
     SOURCE(LPO_HOST_PATH, paths, lpo_path, count, count, offsetof(struct lpo_path, name)),
 };
 
+/* Calls that are rows of launches. */
+static const struct source named_launches = SOURCE(LPO_HOST_CALL, launches, lpo_launch, start_ns,
+                                                   end_ns, offsetof(struct lpo_launch, name));
+
 enum {
     SOURCES = sizeof sources / sizeof *sources,
     SLICES = 5,
@@ -132,14 +136,29 @@ static size_t count_of(const struct lpo_trace *t, const struct source *s)
 {
     size_t len;
 
+    if (s->kind == LPO_HOST_CALL)
+        return lpo_trace_call_count(t);
     memcpy(&len, (const char *)t + s->len, sizeof len);
     return len;
+}
+
+/* The array that the row stands in, and its number there. */
+static const struct source *array_of(const struct lpo_trace *t, const struct source *s,
+                                     uint32_t *row)
+{
+    if (s->kind != LPO_HOST_CALL)
+        return s;
+    if (*row < t->launches.len)
+        return &named_launches;
+    *row -= (uint32_t)t->launches.len;
+    return s;
 }
 
 static const char *row_of(const struct lpo_trace *t, const struct source *s, uint32_t row)
 {
     const char *at;
 
+    s = array_of(t, s, &row);
     memcpy(&at, (const char *)t + s->at, sizeof at);
     return at + row * s->row_bytes;
 }
@@ -170,7 +189,9 @@ static int64_t end_of(const struct lpo_trace *t, const struct source *s, const c
 static struct lpo_slice slice_of(const struct lpo_trace *t, const struct source *s, uint32_t row)
 {
     const char *at = row_of(t, s, row);
+    uint32_t there = row;
 
+    s = array_of(t, s, &there);
     return (struct lpo_slice){ .start_ns = time_of(at, s->start),
                                .end_ns = end_of(t, s, at),
                                .name = s->name == NO_NAME ? LPO_NONE : number_of(at, s->name),
@@ -258,6 +279,8 @@ static uint32_t thread_of(const struct lpo_trace *t, const struct source *s, uin
     if (s->at == sources[MODULES].at &&
         t->host->is_module[t->python.at[row].name] != (s->kind == LPO_HOST_MODULE))
         return LPO_NONE;
+    if (s->kind == LPO_HOST_CALL)
+        return lpo_trace_call(t, row).name ? lpo_trace_call(t, row).thread : LPO_NONE;
     return number_of(row_of(t, s, row), s->thread);
 }
 
@@ -536,8 +559,8 @@ bool lpo_host_around(const struct lpo_trace *t, uint32_t launch, unsigned kinds,
     for (size_t i = 0; i < SLICES; i++) {
         struct lpo_slice s;
 
-        if (sources[i].kind & kinds && climb(t, i, launches_in(t, i)[launch], &w, &s) &&
-            (!found || is_inner(&s, out))) {
+        if (sources[i].kind & kinds && count_of(t, &sources[i]) &&
+            climb(t, i, launches_in(t, i)[launch], &w, &s) && (!found || is_inner(&s, out))) {
             *out = s;
             found = true;
         }

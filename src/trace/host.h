@@ -27,7 +27,7 @@ enum lpo_host_kind {
     LPO_HOST_MODULE = 2, /* calls of PyTorch modules: rows of python */
     LPO_HOST_PYTHON = 4, /* other Python frames: rows of python */
     LPO_HOST_OP = 8,     /* operators: rows of ops */
-    LPO_HOST_CALL = 16,  /* calls of the CUDA API: rows of calls */
+    LPO_HOST_CALL = 16,  /* calls of the CUDA API: numbers as of lpo_trace_call() */
     LPO_HOST_SLICES = 31,
     /* On the same timeline, in order of time; nothing lies in them. */
     LPO_HOST_CAPTURE = 32,    /* rows of captures */

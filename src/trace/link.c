@@ -4,8 +4,8 @@
 #include "trace/trace.h"
 
 /* One call, or the place where one is expected. Those of one id form a chain. A trace has as many
- * as it has calls, so each field is there once: `row` is the path of the call until the launch is
- * made from it, then the row of that launch. */
+ * as it has calls, so each field is there once: `row` is the path of the call, or its row of calls,
+ * until the launch is made from it, then the row of that launch. */
 struct link {
     int64_t start_ns, end_ns; /* start LPO_NO_TIME: only GPU operations were seen so far */
     uint32_t thread;
@@ -13,7 +13,8 @@ struct link {
     uint32_t next; /* same id, another process; LPO_NONE */
     uint16_t process;
     uint8_t kind; /* enum lpo_call_kind */
-    bool launched;
+    uint8_t launched : 1;
+    uint8_t is_call : 1; /* `row` is one of calls */
 };
 
 struct lpo_trace_links {
@@ -108,7 +109,8 @@ void lpo_trace_links_call(struct lpo_trace_links *l, int64_t correlation,
         k->start_ns = call->start_ns;
         k->end_ns = call->end_ns;
         k->thread = call->thread;
-        k->row = call->path;
+        k->row = call->call ? call->call - 1 : call->path;
+        k->is_call = call->call != 0;
         k->process = call->process;
     }
 }
@@ -135,17 +137,32 @@ static void join(struct lpo_trace_links *l, struct lpo_trace *t, uint32_t head,
     if (k->start_ns == LPO_NO_TIME)
         return;
     if (!k->launched) {
-        uint32_t launch = (uint32_t)t->launches.len;
+        struct lpo_launch launch = { k->start_ns, k->end_ns, k->thread, k->row, 0 };
 
-        lpo_vec_push(&t->launches,
-                     (struct lpo_launch){ k->start_ns, k->end_ns, k->thread, k->row });
-        k->row = launch;
+        if (k->is_call) {
+            launch.path = 0;
+            launch.name = t->calls.at[k->row].name;
+            t->calls.at[k->row].thread = LPO_NONE;
+        }
+        k->row = (uint32_t)t->launches.len;
         k->launched = true;
+        lpo_vec_push(&t->launches, launch);
     }
     op->launch = k->row;
     op->process = k->process;
     if (k->kind & LPO_CALL_GRAPH)
         op->flags |= LPO_GPU_OP_GRAPH;
+}
+
+/* Calls that became launches. */
+static void drop_calls(struct lpo_trace *t)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < t->calls.len; i++)
+        if (t->calls.at[i].thread != LPO_NONE)
+            t->calls.at[kept++] = t->calls.at[i];
+    t->calls.len = kept;
 }
 
 void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t)
@@ -156,6 +173,7 @@ void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t)
     for (size_t i = 0; i < l->waiting.len; i++)
         if (l->waiting.at[i] != LPO_NONE)
             join(l, t, l->waiting.at[i], &t->gpu_ops.at[l->first_op + i]);
+    drop_calls(t);
 }
 
 void lpo_trace_links_idle(const struct lpo_trace_links *l,
@@ -166,6 +184,6 @@ void lpo_trace_links_idle(const struct lpo_trace_links *l,
 
         if (!k->launched && k->start_ns != LPO_NO_TIME && k->kind & LPO_CALL_KERNEL)
             take(ctx, &(struct lpo_call){ k->start_ns, k->end_ns, k->thread, k->process, k->kind,
-                                          k->row });
+                                          k->is_call ? 0 : k->row, 0 });
     }
 }

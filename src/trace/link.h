@@ -23,6 +23,7 @@ struct lpo_call {
     uint16_t process; /* calls of two processes under one id stay apart */
     uint8_t kind;     /* enum lpo_call_kind; 0: any other */
     uint32_t path;    /* as in struct lpo_launch */
+    uint32_t call;    /* one more than its row of calls, which goes if it launched something; 0 */
 };
 
 struct lpo_trace_links *lpo_trace_links_create(size_t expected); /* ids; 0 when unknown */
@@ -41,10 +42,11 @@ void lpo_trace_links_prefetch(const struct lpo_trace_links *l, int64_t correlati
  * Rows come in rising order. The row gets its launch in lpo_trace_links_resolve(). */
 void lpo_trace_links_op(struct lpo_trace_links *l, uint32_t op, int64_t correlation);
 
-/* Sets the launch of every row that lpo_trace_links_op() was called for, LPO_NONE where no call was
- * seen, and its process. Calls without a GPU operation do not become launches. Where two processes
- * used one id, the operation takes the call that began last before it. The last thing that is done
- * with the table but lpo_trace_links_idle(): it only needs to be destroyed afterwards. */
+/* Rows of calls that are launches go. Sets the launch of every row that lpo_trace_links_op() was
+ * called for, LPO_NONE where no call was seen, and its process. Calls without a GPU operation do
+ * not become launches. Where two processes used one id, the operation takes the call that began
+ * last before it. The last thing that is done with the table but lpo_trace_links_idle(): it only
+ * needs to be destroyed afterwards. */
 void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t);
 
 /* After that: each call that launched a kernel, but no GPU operation came of it. */

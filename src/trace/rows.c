@@ -99,7 +99,7 @@ static const struct lpo_row_field captures[] = {
 
 #define OF struct lpo_launch
 static const struct lpo_row_field launches[] = {
-    MOMENT(start_ns), END(end_ns), ROW(thread, THREADS), ROW_PLUS(path, PATHS),
+    MOMENT(start_ns), END(end_ns), ROW(thread, THREADS), ROW_PLUS(path, PATHS), NAME(name),
 };
 #undef OF
 

@@ -73,13 +73,15 @@ struct lpo_gpu_op {
 /* A host call that started GPU operations. A runtime call and the driver call inside it are one
  * launch: the outer one. One launch may have many GPU operations (graphs). */
 struct lpo_launch {
-    int64_t start_ns, end_ns;
+    lpo_event_ns start_ns, end_ns;
     uint32_t thread; /* into threads */
     uint32_t path;   /* row of paths, plus one: where the reader summed the ranges; else 0 */
+    uint32_t name; /* of the call that it was, which is no row of `calls` then; 0: not known here */
 };
 
-/* A call of the CUDA or HIP runtime or driver on the host, whether it launched something or not. A
- * runtime call and the driver call inside it are two. */
+/* A call of the CUDA or HIP runtime or driver on the host. A runtime call and the driver call
+ * inside it are two. One that launched something may be a launch with a name instead: see
+ * lpo_trace_call(). */
 struct lpo_api_call {
     lpo_event_ns start_ns, end_ns;
     uint32_t name;
@@ -612,6 +614,23 @@ void lpo_trace_note(struct lpo_trace *t, uint64_t count, const char *fmt, ...)
 /* A note about a file that is cut or damaged: the first of them is said on stderr, too. */
 void lpo_trace_note_damage(struct lpo_trace *t, uint64_t count, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Calls are numbered: first the launches, of which those without a name (0) are none, then the rows
+ * of `calls`. */
+static inline size_t lpo_trace_call_count(const struct lpo_trace *t)
+{
+    return t->launches.len + t->calls.len;
+}
+
+static inline struct lpo_api_call lpo_trace_call(const struct lpo_trace *t, size_t call)
+{
+    const struct lpo_launch *l;
+
+    if (call >= t->launches.len)
+        return t->calls.at[call - t->launches.len];
+    l = &t->launches.at[call];
+    return (struct lpo_api_call){ l->start_ns, l->end_ns, l->name, l->thread };
+}
 
 static inline int64_t lpo_trace_gpu_op_ns(const struct lpo_gpu_op *w)
 {

@@ -260,20 +260,28 @@ static void keeps_calls_and_python_functions(void **state)
     struct lpo_err err = { 0 };
     LPO_AUTO(lpo_trace) t = kineto_read(text, 0, &err);
     LPO_AUTO(lpo_trace) without = kineto_read(text, LPO_SKIP_CALLS, &err);
+    struct lpo_api_call launch;
 
     (void)state;
-    assert_int_equal(t->calls.len, 2);
+    assert_int_equal(t->calls.len, 1);
     assert_string_equal(lpo_trace_text(t, t->calls.at[0].name), "cudaStreamSynchronize");
     assert_int_equal(t->calls.at[0].start_ns, 1000 + 3001);
     assert_int_equal(t->calls.at[0].end_ns, 1000 + 3501);
     assert_int_equal(t->threads.at[t->calls.at[0].thread].tid, 2);
-    assert_int_equal(t->threads.at[t->calls.at[1].thread].tid, 3);
+    /* what launched something is a launch with a name, and is there once */
+    assert_int_equal(lpo_trace_call_count(t), 2);
+    launch = lpo_trace_call(t, 0);
+    assert_string_equal(lpo_trace_text(t, launch.name), "cuLaunchKernel");
+    assert_int_equal(launch.start_ns, 1000 + 4000);
+    assert_int_equal(t->threads.at[launch.thread].tid, 3);
+    assert_int_equal(lpo_trace_call(t, 1).name, t->calls.at[0].name);
     assert_true(t->processes.at[t->threads.at[t->calls.at[0].thread].process].has_calls);
     assert_int_equal(t->python.len, 1);
     assert_string_equal(lpo_trace_text(t, t->python.at[0].name), "a.py(3): run");
     assert_int_equal(t->python.at[0].end_ns, 1000 + 6000);
     assert_int_equal(without->calls.len + without->python.len, 0);
     assert_int_equal(without->launches.len, 1);
+    assert_int_equal(without->launches.at[0].name, 0);
 }
 
 /* Two ranks of one job: their processes, devices and correlation ids stay apart. */

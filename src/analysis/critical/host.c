@@ -106,8 +106,7 @@ static void add_thread(struct critical_graph *g, const struct critical_input *in
             add_mark(g, thread, in->window.start_ns, in->window.start_ns, LPO_NONE);
             last = (uint32_t)first;
         }
-        if (last != LPO_NONE && !launch &&
-            t->calls.at[row & ~CRITICAL_ONLY_WAITS].end_ns <= lpo_critical_times(g, last).end_ns)
+        if (last != LPO_NONE && !launch && s.end_ns <= lpo_critical_times(g, last).end_ns)
             continue;
         lpo_vec_push(&g->calls,
                      (struct critical_call){ .row = row, .before = last, .waits = LPO_NONE });

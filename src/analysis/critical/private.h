@@ -15,7 +15,8 @@ struct lpo_region_tree;
 /* A call of the host that launches or waits. Its times and its thread are those of its row: a graph
  * has as many calls as a trace has launches, so that 16 bytes each count. */
 struct critical_call {
-    uint32_t row;    /* of launches; of calls where it only waits, and CRITICAL_ONLY_WAITS is set */
+    uint32_t row;    /* of launches; number of lpo_trace_call() where it only waits, and
+                        CRITICAL_ONLY_WAITS is set */
     uint32_t before; /* call that must have returned: of the thread, or of one that handed over */
     uint32_t waits;  /* operation that it waits for; LPO_NONE */
     uint32_t state;  /* replay.c's */
@@ -74,9 +75,9 @@ static inline struct critical_span lpo_critical_times(const struct critical_grap
         return (struct critical_span){ m->start_ns, m->end_ns };
     }
     if (row & CRITICAL_ONLY_WAITS) {
-        const struct lpo_api_call *c = &g->t->calls.at[row & ~CRITICAL_ONLY_WAITS];
+        struct lpo_api_call c = lpo_trace_call(g->t, row & ~CRITICAL_ONLY_WAITS);
 
-        return (struct critical_span){ c->start_ns, c->end_ns };
+        return (struct critical_span){ c.start_ns, c.end_ns };
     }
     return (struct critical_span){ g->t->launches.at[row].start_ns, g->t->launches.at[row].end_ns };
 }
@@ -86,7 +87,7 @@ static inline uint32_t lpo_critical_thread(const struct critical_graph *g, uint3
     uint32_t row = g->calls.at[call].row;
 
     if (row & CRITICAL_ONLY_WAITS)
-        return g->t->calls.at[row & ~CRITICAL_ONLY_WAITS].thread;
+        return lpo_trace_call(g->t, row & ~CRITICAL_ONLY_WAITS).thread;
     return row & CRITICAL_MARK ? g->marks.at[row & ~CRITICAL_MARK].thread
                                : g->t->launches.at[row].thread;
 }

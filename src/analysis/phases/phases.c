@@ -179,6 +179,7 @@ static void find_compiling(const struct lpo_trace *t, stretches *out)
     ADD(ranges)
     ADD(ops)
     ADD(calls)
+    ADD(launches)
 #undef ADD
 }
 

@@ -369,7 +369,8 @@ struct lpo_stacks *lpo_stacks_create(const struct lpo_region_tree *tree,
 {
     const struct lpo_trace *t = tree->trace;
     struct build b = { .tree = tree, .t = t, .s = lpo_xcalloc(1, sizeof *b.s), .power = power };
-    uint64_t rows = t->ranges.len + t->python.len + t->ops.len + t->calls.len + t->gpu_ops.len;
+    uint64_t rows =
+        t->ranges.len + t->python.len + t->ops.len + lpo_trace_call_count(t) + t->gpu_ops.len;
     LPO_FREED open_slices open = { 0 };
 
     b.room = (rows + 4096) * LPO_STACKS_WIDTH;

@@ -20,6 +20,12 @@ static struct lpo_cell given_cell(const struct lpo_rows *rows, uint32_t name)
 static const enum lpo_host_kind slice_kinds[] = { LPO_HOST_RANGE, LPO_HOST_PYTHON, LPO_HOST_OP,
                                                   LPO_HOST_CALL };
 
+/* A source names all of its launches or none, which are no calls then. */
+static size_t first_call(const struct lpo_trace *t)
+{
+    return t->launches.len && !t->launches.at[0].name ? t->launches.len : 0;
+}
+
 static size_t rows_of(const struct lpo_trace *t, enum lpo_host_kind kind)
 {
     switch (kind) {
@@ -30,7 +36,7 @@ static size_t rows_of(const struct lpo_trace *t, enum lpo_host_kind kind)
     case LPO_HOST_OP:
         return t->ops.len;
     default:
-        return t->calls.len;
+        return lpo_trace_call_count(t) - first_call(t);
     }
 }
 
@@ -42,6 +48,8 @@ static struct lpo_slice slice_at(const struct lpo_trace *t, size_t row)
 
     while (row >= rows_of(t, slice_kinds[k]))
         row -= rows_of(t, slice_kinds[k++]);
+    if (slice_kinds[k] == LPO_HOST_CALL)
+        row += first_call(t);
     s = lpo_host_slice(t, slice_kinds[k], (uint32_t)row);
     if (slice_kinds[k] == LPO_HOST_RANGE && t->ranges.at[row].kind == LPO_START_END)
         s.kind = LPO_HOST_START_END;
@@ -60,7 +68,7 @@ static uint32_t slice_id(const struct lpo_trace *t, const struct lpo_slice *s)
 
     for (size_t k = 0; slice_kinds[k] != kind; k++)
         before += rows_of(t, slice_kinds[k]);
-    return (uint32_t)(before + s->row);
+    return (uint32_t)(before + s->row - (kind == LPO_HOST_CALL ? first_call(t) : 0));
 }
 
 static const char *kind_name(unsigned kind)

@@ -680,8 +680,9 @@ typedef struct gap gap_row;
     X(gap, cause, "Cause", TEXT, KEY, "blocked, host, queued or unknown",                          \
       lpo_wall_cause_name(r->cause))                                                               \
     X(gap, call, "Call", TEXT, KEY, "call of the launching thread that covers most of it",         \
-      r->call == LPO_NONE ? lpo_cell_unknown()                                                     \
-                          : lpo_tables_name(rows, lpo_tables_trace(rows)->calls.at[r->call].name)) \
+      r->call == LPO_NONE                                                                          \
+          ? lpo_cell_unknown()                                                                     \
+          : lpo_tables_name(rows, lpo_trace_call(lpo_tables_trace(rows), r->call).name))           \
     X(gap, next_op, "Next operation", COUNT, FACT, "gpu_ops.id of what ends it", r->op)            \
     X(gap, region, "Launched from", TEXT, KEY, "path of the region of that operation",             \
       lpo_tables_region_of(rows, lpo_region_place(lpo_tables_analysis(rows)->tree,                 \

@@ -31,10 +31,10 @@ static void index_calls(const struct lpo_trace *t, uint32_t thread, struct calls
     c->latest_ns = lpo_xmalloc((c->rows.len + 1) * sizeof *c->latest_ns);
     c->longest_ns = lpo_xcalloc(c->rows.len / BLOCK + 1, sizeof *c->longest_ns);
     for (size_t i = 0; i < c->rows.len; i++) {
-        const struct lpo_api_call *k = &t->calls.at[c->rows.at[i]];
-        int64_t ns = k->end_ns - k->start_ns;
+        struct lpo_api_call k = lpo_trace_call(t, c->rows.at[i]);
+        int64_t ns = k.end_ns - k.start_ns;
 
-        latest_ns = c->latest_ns[i] = k->end_ns > latest_ns ? k->end_ns : latest_ns;
+        latest_ns = c->latest_ns[i] = k.end_ns > latest_ns ? k.end_ns : latest_ns;
         if (ns > c->longest_ns[i / BLOCK])
             c->longest_ns[i / BLOCK] = ns;
     }
@@ -69,10 +69,10 @@ static uint32_t largest_inside(const struct lpo_trace *t, const struct calls *c,
                                int64_t end_ns, uint32_t best, int64_t *best_ns)
 {
     while (at < c->rows.len) {
-        const struct lpo_api_call *k = &t->calls.at[c->rows.at[at]];
-        int64_t ns = (k->end_ns < end_ns ? k->end_ns : end_ns) - k->start_ns;
+        struct lpo_api_call k = lpo_trace_call(t, c->rows.at[at]);
+        int64_t ns = (k.end_ns < end_ns ? k.end_ns : end_ns) - k.start_ns;
 
-        if (k->start_ns >= end_ns)
+        if (k.start_ns >= end_ns)
             break;
         if (at % BLOCK == 0 && c->longest_ns[at / BLOCK] <= *best_ns) {
             at += BLOCK;
@@ -99,7 +99,7 @@ static uint32_t largest_call(const struct all_calls *all, uint32_t thread, int64
     uint32_t best = LPO_NONE;
 
     *overlap_ns = 0;
-    lpo_search(inside, to, i, t->calls.at[c->rows.at[i]].start_ns <= start_ns);
+    lpo_search(inside, to, i, lpo_trace_call(t, c->rows.at[i]).start_ns <= start_ns);
     upto = inside;
     /* of those already open, the one that ends last; of those that outlast the stretch, the first
      */
@@ -181,7 +181,7 @@ static enum lpo_idle_cause cause_of(struct builder *b, struct lpo_wall_gap *gap)
     gap->call =
         largest_call(b->calls, l->thread, gap->start_ns, gap->start_ns + gap->ns, &overlap_ns);
     if (gap->call != LPO_NONE && overlap_ns >= gap->ns - overlap_ns &&
-        !is_launch(b, t->calls.at[gap->call].name))
+        !is_launch(b, lpo_trace_call(t, gap->call).name))
         return LPO_IDLE_BLOCKED;
     if (l->start_ns <= gap->start_ns)
         return LPO_IDLE_QUEUED;
@@ -252,7 +252,7 @@ static void add_gap(struct builder *b, struct lpo_wall_device *d, const uint32_t
     d->idle[gap.cause].count++;
     d->idle[gap.cause].ns += ns;
     if (gap.cause == LPO_IDLE_BLOCKED)
-        add_blocked(b, d, b->trace->calls.at[gap.call].name, ns);
+        add_blocked(b, d, lpo_trace_call(b->trace, gap.call).name, ns);
     keep_longest(d, &gap);
     add_to_region(b, &gap);
 }

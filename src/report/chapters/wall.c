@@ -182,7 +182,7 @@ static struct lpo_cell host_in_cell(const struct lpo_rows *rows, const struct lp
     struct lpo_cell c;
 
     if (g->cause == LPO_IDLE_BLOCKED) {
-        shown = lpo_trace_text(trace, trace->calls.at[g->call].name);
+        shown = lpo_trace_text(trace, lpo_trace_call(trace, g->call).name);
         lpo_str_add(s, shown);
     }
     for (size_t i = 0; i < 2; i++) {
@@ -242,7 +242,7 @@ static struct lpo_cell next_cell(const struct lpo_rows *rows, const struct lpo_w
       lpo_wall_cause_name(r->gap->cause))                                                          \
     X(gap, call, "Call", TEXT, FACT, "that the host waited in",                                    \
       lpo_tables_name(rows, r->gap->cause == LPO_IDLE_BLOCKED                                      \
-                                ? lpo_tables_trace(rows)->calls.at[r->gap->call].name              \
+                                ? lpo_trace_call(lpo_tables_trace(rows), r->gap->call).name        \
                                 : LPO_NONE))                                                       \
     X(gap, host_in, "The host was in", TEXT, FACT, "call, operator and function",                  \
       host_in_cell(rows, r->gap))                                                                  \

@@ -58,11 +58,14 @@ static void add_calls(struct lpo_timeline *b)
 
     if (!has_room(b, t->calls.len + t->launches.len + t->gpu_ops.len, "calls and launches"))
         return;
-    for (size_t i = 0; i < t->calls.len; i++) {
-        lpo_map_pair_put(&seen, (uint64_t)t->calls.at[i].start_ns, t->calls.at[i].thread, &fresh);
-        add_span(b, b->call_lanes, t->calls.at[i].thread, "API calls",
-                 lpo_trace_text(t, t->calls.at[i].name), t->calls.at[i].start_ns,
-                 t->calls.at[i].end_ns);
+    for (size_t i = 0; i < lpo_trace_call_count(t); i++) {
+        struct lpo_api_call c = lpo_trace_call(t, i);
+
+        if (!c.name)
+            continue;
+        lpo_map_pair_put(&seen, (uint64_t)c.start_ns, c.thread, &fresh);
+        add_span(b, b->call_lanes, c.thread, "API calls", lpo_trace_text(t, c.name), c.start_ns,
+                 c.end_ns);
     }
     for (size_t i = 0; i < t->launches.len; i++) {
         lpo_map_pair_put(&seen, (uint64_t)t->launches.at[i].start_ns, t->launches.at[i].thread,

@@ -23,7 +23,7 @@ void lpo_timeline_add_gaps(struct lpo_timeline *b)
             uint16_t process = b->a->trace->gpu_ops.at[g->op].process;
             const char *call =
                 g->cause == LPO_IDLE_BLOCKED
-                    ? lpo_trace_text(b->a->trace, b->a->trace->calls.at[g->call].name)
+                    ? lpo_trace_text(b->a->trace, lpo_trace_call(b->a->trace, g->call).name)
                     : NULL;
 
             lpo_doc_figure_span(b->f, lane,

@@ -24,7 +24,7 @@ bool lpo_digest_origin_of(struct lpo_arena *a, const char *path, struct lpo_dige
 /* What the writer and the reader of digests share. docs/digest.md */
 
 #define DIGEST_MAGIC "lpodigest"
-enum { DIGEST_VERSION = 1, DIGEST_MAGIC_LEN = sizeof DIGEST_MAGIC - 1 };
+enum { DIGEST_VERSION = 2, DIGEST_MAGIC_LEN = sizeof DIGEST_MAGIC - 1 };
 
 enum digest_column {
     DIGEST_SAME,   /* one value for all rows */

@@ -124,6 +124,7 @@ static void settle_gpu_ops(struct lpo_kineto_build *b, const struct renumber *r,
         l->start_ns += shift;
         l->end_ns += shift;
         l->thread = r->threads[l->thread];
+        t->processes.at[t->threads.at[l->thread].process].has_calls |= l->name != 0;
     }
 }
 
@@ -565,8 +566,10 @@ static void add_call(struct lpo_kineto_build *b, const struct kineto_event *e, u
                      uint16_t process, int64_t end_ns)
 {
     if (join_of(e) != LPO_NO_TIME) {
-        struct lpo_call call = { e->start_ns, end_ns, thread, process, call_kind(&e->name), 0 };
+        struct lpo_call call = { e->start_ns, end_ns, thread, process, call_kind(&e->name), 0, 0 };
 
+        if (!(b->t->skip & LPO_SKIP_CALLS))
+            call.call = (uint32_t)b->t->calls.len + 1;
         lpo_trace_links_call(b->links, join_of(e), &call);
         lpo_kineto_waits_call(b->waits, e);
         if (e->kernel.len && call.kind == LPO_CALL_KERNEL)
