@@ -451,6 +451,9 @@ static void compute_long(void *ctx, size_t i)
     case 6:
         lpo_analysis_fusion(a);
         break;
+    case 7:
+        lpo_analysis_operators(a, true);
+        break;
     default:
         break;
     }
@@ -469,10 +472,10 @@ void lpo_analysis_start(const struct lpo_analysis *a)
 {
     void *ctx = (void *)(uintptr_t)a;
 
-    if (!a->timeline || a->trace->gpu_ops.len < WORTH_THREADS || a->trace->processes.len < 2)
+    if (!a->timeline || a->trace->gpu_ops.len < WORTH_THREADS)
         return;
     lpo_region_tree_look_up_classes(a->tree);
-    lpo_thread_each(7, compute_long, ctx);
+    lpo_thread_each(8, compute_long, ctx);
     lpo_thread_each(2, compute_more, ctx);
 }
 

@@ -165,6 +165,9 @@ static void put_stacks(struct frames *f, struct lpo_record *to)
 
 /* --- threads -------------------------------------------------------------------------------- */
 
+/* LENGTHS: numbers of bits of a time, and 0. */
+enum { SHORT = 500, LENGTHS = 65 };
+
 /* Slices of a thread of at least that length that lie between two times. */
 struct part {
     const struct lpo_trace *t;
@@ -217,15 +220,33 @@ static size_t choose_threads(const struct part *p, uint32_t out[MOST_THREADS])
     return n;
 }
 
+/* Of how many slices each length is: shorter than SHORT, than twice that, and so on. */
+static uint64_t count_lengths(const struct part *p, uint32_t thread, uint64_t lengths[LENGTHS])
+{
+    struct lpo_host_walk w = lpo_host_walk(p->t, thread, LPO_HOST_SLICES);
+    uint64_t count = 0;
+    struct lpo_slice s;
+
+    while (lpo_host_next(&w, &s)) {
+        uint64_t times = (uint64_t)(s.end_ns - s.start_ns) / SHORT;
+
+        if (!is_in(p, &s))
+            continue;
+        lengths[times ? 64 - __builtin_clzll(times) : 0]++;
+        count++;
+    }
+    return count;
+}
+
 static void choose_length(struct part *p, const uint32_t *threads, size_t n, uint64_t most)
 {
-    for (;; p->least_ns = p->least_ns ? 2 * p->least_ns : 500) {
-        uint64_t slices = 0;
+    uint64_t lengths[LENGTHS] = { 0 }, slices = 0;
 
-        for (size_t i = 0; i < n; i++)
-            slices += count_slices(p, threads[i]);
-        if (slices <= most || p->least_ns > INT64_MAX / 2)
-            return;
+    for (size_t i = 0; i < n; i++)
+        slices += count_lengths(p, threads[i], lengths);
+    for (size_t i = 0; slices > most && p->least_ns <= INT64_MAX / 2; i++) {
+        slices -= lengths[i];
+        p->least_ns = p->least_ns ? 2 * p->least_ns : SHORT;
     }
 }
 
