@@ -6,6 +6,7 @@
 #include "analysis/phases/phases.h"
 #include "analysis/steps/steps.h"
 #include "trace/host.h"
+#include "util/search.h"
 
 enum { LEAST_EARLIER_NS = 1000000 };
 
@@ -229,12 +230,10 @@ uint32_t lpo_ladder_step_at(const struct ladder_work *w, int64_t ns)
 {
     const struct lpo_phases_window *p =
         lpo_phases_window_of(lpo_analysis_phases(w->a), w->out->process);
-    uint32_t best = LPO_NONE;
+    size_t low = 0, high = w->steps && p ? p->steps : 0;
 
-    for (size_t i = 0; w->steps && p && i < p->steps; i++)
-        if (w->steps->rows.at[p->first_step + i].start_ns <= ns)
-            best = (uint32_t)(p->first_step + i);
-    return best;
+    lpo_search(low, high, i, w->steps->rows.at[p->first_step + i].start_ns <= ns);
+    return low ? (uint32_t)(p->first_step + low - 1) : LPO_NONE;
 }
 
 /* Each nanosecond counts once: computing before communication before copies. */
