@@ -424,35 +424,37 @@ const struct lpo_reference *lpo_analysis_reference(const struct lpo_analysis *a,
     return hw ? m->reference : NULL;
 }
 
-/* What takes long, most of all first. They ask for nothing of each other. */
+/* What takes long, most of all first. They ask for steps, and for nothing of each other. The graphs
+ * of several processes take all cores themselves. */
 static void compute_long(void *ctx, size_t i)
 {
     const struct lpo_analysis *a = ctx;
 
     switch (i) {
     case 0:
-        lpo_analysis_operators(a, false);
+        if (a->trace->processes.len == 1)
+            lpo_analysis_critical(a);
         break;
     case 1:
-        lpo_analysis_queue(a);
+        lpo_analysis_operators(a, false);
         break;
     case 2:
-        lpo_analysis_wall(a);
+        lpo_analysis_operators(a, true);
         break;
     case 3:
-        lpo_analysis_ranks(a);
+        lpo_analysis_queue(a);
         break;
     case 4:
-        lpo_analysis_steps(a);
+        lpo_analysis_wall(a);
         break;
     case 5:
-        lpo_analysis_collectives(a);
+        lpo_analysis_ranks(a);
         break;
     case 6:
-        lpo_analysis_fusion(a);
+        lpo_analysis_collectives(a);
         break;
     case 7:
-        lpo_analysis_operators(a, true);
+        lpo_analysis_fusion(a);
         break;
     default:
         break;
@@ -475,6 +477,7 @@ void lpo_analysis_start(const struct lpo_analysis *a)
     if (!a->timeline || a->trace->gpu_ops.len < WORTH_THREADS)
         return;
     lpo_region_tree_look_up_classes(a->tree);
+    lpo_analysis_steps(a);
     lpo_thread_each(8, compute_long, ctx);
     lpo_thread_each(2, compute_more, ctx);
 }

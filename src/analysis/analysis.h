@@ -124,8 +124,9 @@ const struct lpo_ranks_regions *lpo_analysis_rank_regions(const struct lpo_analy
 const struct lpo_ranks_balance *lpo_analysis_rank_balance(const struct lpo_analysis *a);
 /* Steps over ranks; NULL: fewer than two ranks have steps. */
 const struct lpo_ranks_steps *lpo_analysis_rank_steps(const struct lpo_analysis *a);
-/* A report is about to be made of all of it: what takes long is computed now, on all cores. Graphs
- * of processes are not: whoever asks for them makes them on all cores, one process at a time. */
+/* A report is about to be made of all of it: what takes long is computed now, on all cores, but for
+ * the ladder and for the graphs of several processes, one of which is as much as a core can hold.
+ */
 void lpo_analysis_start(const struct lpo_analysis *a);
 /* The critical path of each process; NULL when launches were skipped. */
 const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a);
