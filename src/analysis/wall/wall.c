@@ -8,8 +8,9 @@ LPO_NAMES(lpo_wall_cause_name, enum lpo_idle_cause, "blocked", "host", "queued",
 
 /* --- the call that a thread was in --- */
 
-/* A stretch that holds a million short calls is passed in steps of this many. */
-enum { BLOCK = 256 };
+/* BLOCK: a stretch that holds a million short calls is passed in steps of this many. KEPT: threads
+ * that stay indexed from one GPU to the next; a job of a thousand ranks has as many. */
+enum { BLOCK = 256, KEPT = 8 };
 
 /* Beside the calls of a thread in order. */
 struct calls {
@@ -21,6 +22,7 @@ struct calls {
 struct all_calls {
     const struct lpo_trace *t;
     struct calls *threads;
+    LPO_VEC(uint32_t) indexed; /* threads that were asked for */
 };
 
 static void index_calls(const struct lpo_trace *t, uint32_t thread, struct calls *c)
@@ -40,27 +42,29 @@ static void index_calls(const struct lpo_trace *t, uint32_t thread, struct calls
     }
 }
 
-static struct all_calls *calls_create(const struct lpo_trace *t)
+static void forget_calls(struct calls *c)
 {
-    struct all_calls *c = lpo_xcalloc(1, sizeof *c);
+    free(c->latest_ns);
+    free(c->longest_ns);
+    *c = (struct calls){ 0 };
+}
 
-    c->t = t;
-    c->threads = lpo_xcalloc(t->threads.len + 1, sizeof *c->threads);
-    for (uint32_t i = 0; i < t->threads.len; i++)
-        index_calls(t, i, &c->threads[i]);
+static const struct calls *calls_of(struct all_calls *all, uint32_t thread)
+{
+    struct calls *c = &all->threads[thread];
+
+    if (!c->latest_ns) {
+        lpo_vec_push(&all->indexed, thread);
+        index_calls(all->t, thread, c);
+    }
     return c;
 }
 
-static void calls_destroy(struct all_calls *c)
+static void forget_all(struct all_calls *all)
 {
-    if (!c)
-        return;
-    for (size_t i = 0; i < c->t->threads.len; i++) {
-        free(c->threads[i].latest_ns);
-        free(c->threads[i].longest_ns);
-    }
-    free(c->threads);
-    free(c);
+    for (size_t i = 0; i < all->indexed.len; i++)
+        forget_calls(&all->threads[all->indexed.at[i]]);
+    all->indexed.len = 0;
 }
 
 /* Calls that begin inside the stretch, from row `at` on. Their sum over the gaps of a device is at
@@ -90,11 +94,11 @@ static uint32_t largest_inside(const struct lpo_trace *t, const struct calls *c,
 /* The call on `thread` with the largest overlap with [start, end): row of calls, LPO_NONE where
  * none overlaps; of equals the one that began first, then the longer, then the first of the file.
  * Several may be open at once: a driver call inside a runtime call. */
-static uint32_t largest_call(const struct all_calls *all, uint32_t thread, int64_t start_ns,
+static uint32_t largest_call(struct all_calls *all, uint32_t thread, int64_t start_ns,
                              int64_t end_ns, int64_t *overlap_ns)
 {
     const struct lpo_trace *t = all->t;
-    const struct calls *c = &all->threads[thread];
+    const struct calls *c = calls_of(all, thread);
     size_t inside = 0, to = c->rows.len, first = 0, upto;
     uint32_t best = LPO_NONE;
 
@@ -122,7 +126,7 @@ struct builder {
     const struct lpo_region_tree *tree;
     const struct lpo_trace *trace;
     const bool *aside; /* per place, or NULL */
-    struct all_calls *calls;
+    struct all_calls calls;
     unsigned char *launches; /* per name: has "launch" in it */
     bool no_calls;
     lpo_wall_gap_fn *each; /* NULL: none */
@@ -179,7 +183,7 @@ static enum lpo_idle_cause cause_of(struct builder *b, struct lpo_wall_gap *gap)
         return LPO_IDLE_UNKNOWN;
     l = &t->launches.at[launch];
     gap->call =
-        largest_call(b->calls, l->thread, gap->start_ns, gap->start_ns + gap->ns, &overlap_ns);
+        largest_call(&b->calls, l->thread, gap->start_ns, gap->start_ns + gap->ns, &overlap_ns);
     if (gap->call != LPO_NONE && overlap_ns >= gap->ns - overlap_ns &&
         !is_launch(b, lpo_trace_call(t, gap->call).name))
         return LPO_IDLE_BLOCKED;
@@ -323,14 +327,19 @@ static void build_all(struct builder *b)
 {
     struct lpo_wall_order order = lpo_wall_order_find(b->trace);
 
-    b->calls = calls_create(b->trace);
+    b->calls.t = b->trace;
+    b->calls.threads = lpo_xcalloc(b->trace->threads.len + 1, sizeof *b->calls.threads);
     b->launches = lpo_xcalloc(lpo_trace_name_count(b->trace) + 1, 1);
     for (size_t i = 0, end; i < order.count; i = end) {
         end = lpo_wall_order_device(&order, b->trace, i);
         build_device(b, order.rows + i, end - i);
+        if (b->calls.indexed.len > KEPT)
+            forget_all(&b->calls);
     }
     lpo_wall_order_free(&order);
-    calls_destroy(b->calls);
+    forget_all(&b->calls);
+    lpo_vec_free(&b->calls.indexed);
+    free(b->calls.threads);
     free(b->launches);
 }
 
