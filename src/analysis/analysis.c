@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/analysis.h"
 
+#include <malloc.h>
+
 #include "analysis/counters/rules.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/critical/critical.h"
@@ -480,6 +482,7 @@ void lpo_analysis_start(const struct lpo_analysis *a)
     lpo_analysis_steps(a);
     lpo_thread_each(8, compute_long, ctx);
     lpo_thread_each(2, compute_more, ctx);
+    malloc_trim(0); /* what several threads gave back lies in as many heaps */
 }
 
 const struct lpo_limits *lpo_analysis_limits(const struct lpo_rundir *d, const struct lpo_source *s,
@@ -501,7 +504,9 @@ const struct lpo_ladders *lpo_analysis_ladders(const struct lpo_rundir *d,
 {
     struct lpo_analysis_memo *m = s->analysis->memo;
 
-    if (!m->ladders)
+    if (!m->ladders) {
         m->ladders = lpo_ladder_create(d, s, s->analysis);
+        malloc_trim(0); /* graphs of all processes */
+    }
     return m->ladders;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include <malloc.h>
+
 #include "rundir/read.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
@@ -131,4 +133,5 @@ void lpo_rundir_many_destroy(struct lpo_rundir_many *m)
     free(m->results);
     free(m->files);
     free(m);
+    malloc_trim(0); /* traces came and went in the heaps of the workers */
 }

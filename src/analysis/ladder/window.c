@@ -6,7 +6,6 @@
 #include "analysis/phases/phases.h"
 #include "analysis/steps/steps.h"
 #include "trace/host.h"
-#include "util/search.h"
 
 enum { LEAST_EARLIER_NS = 1000000 };
 

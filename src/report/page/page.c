@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The data that the views of report.html are drawn from. */
+#include <malloc.h>
+
 
 #include "report/page/page.h"
 #include "analysis/analysis.h"
@@ -93,6 +95,7 @@ static struct lpo_page_detail *put_trace(struct lpo_record *to, const struct lpo
     lpo_page_put_rank_steps(to, s->analysis);
     lpo_page_put_shapes(to, s->analysis, &p->kernels);
     lpo_page_put_counters(to, s->analysis, p->regions);
+    malloc_trim(0); /* of critical paths, on all cores */
     lpo_region_tree_look_up_classes(s->analysis->tree);
     lpo_thread_each(2, put_times, &(struct times){ to, p });
     lpo_page_put_stacks(to, p);
