@@ -57,7 +57,7 @@ enum {
 struct order {
     uint32_t *rows;   /* by thread, then time; NULL: nobody asked yet */
     size_t *first;    /* per thread: where its rows begin; one more at the end */
-    uint32_t *parent; /* per row of the array */
+    uint32_t *parent; /* per row of the array; `flat`: none has one */
     uint32_t *launch; /* per launch: the innermost row that contains it */
 };
 
@@ -81,12 +81,16 @@ struct lpo_host *lpo_host_create(void)
     return h;
 }
 
+/* In place of an array of LPO_NONE: most calls of the CUDA API lie in no other. */
+static uint32_t flat[1];
+
 static void clear(struct lpo_host *h)
 {
     for (size_t i = 0; i < SOURCES; i++) {
         free(h->of[i].rows);
         free(h->of[i].first);
-        free(h->of[i].parent);
+        if (h->of[i].parent != flat)
+            free(h->of[i].parent);
         free(h->of[i].launch);
     }
     memset(h->of, 0, sizeof h->of);
@@ -384,31 +388,39 @@ static uint32_t enter(struct stack *s, uint32_t row, int64_t end_ns)
     return parent;
 }
 
-static void add_parents(const struct lpo_trace *t, size_t source, uint32_t *parent)
+/* Is there any? */
+static bool add_parents(const struct lpo_trace *t, size_t source, uint32_t *parent)
 {
     const struct source *s = &sources[source];
     const struct order *o = order_of(t, source);
     struct stack stack = { 0 };
+    bool any = false;
 
     for (size_t i = 0; i < t->threads.len; i++) {
         stack.open.len = 0;
         for (size_t k = o->first[i]; k < o->first[i + 1]; k++)
-            parent[o->rows[k]] = enter(&stack, o->rows[k], end_of(t, s, row_of(t, s, o->rows[k])));
+            any |= (parent[o->rows[k]] = enter(&stack, o->rows[k],
+                                               end_of(t, s, row_of(t, s, o->rows[k])))) != LPO_NONE;
     }
     lpo_vec_free(&stack.open);
+    return any;
 }
 
 /* Kinds that share an array share this one: a row is of one of them. */
 static uint32_t *find_parents(const struct lpo_trace *t, size_t first)
 {
     uint32_t *parent = lpo_xmalloc((count_of(t, &sources[first]) + 1) * sizeof *parent);
+    bool any = false;
 
     for (size_t i = first; i < SLICES && sources[i].at == sources[first].at; i++)
-        add_parents(t, i, parent);
-    return parent;
+        any |= add_parents(t, i, parent);
+    if (any)
+        return parent;
+    free(parent);
+    return flat;
 }
 
-static const uint32_t *parents_of(const struct lpo_trace *t, size_t source)
+static uint32_t parent_of(const struct lpo_trace *t, size_t source, uint32_t row)
 {
     struct lpo_host *h = host_of(t);
     size_t first = source;
@@ -416,7 +428,7 @@ static const uint32_t *parents_of(const struct lpo_trace *t, size_t source)
     while (first && sources[first - 1].at == sources[source].at)
         first--;
     MADE_ONCE(h, h->of[first].parent, find_parents(t, first));
-    return h->of[first].parent;
+    return h->of[first].parent == flat ? LPO_NONE : h->of[first].parent[row];
 }
 
 /* Joins the launches of a thread with the slices of one kind: both in order. */
@@ -488,9 +500,7 @@ static bool contains(const struct wanted *w, size_t source, const struct lpo_sli
 static bool climb(const struct lpo_trace *t, size_t source, uint32_t row, const struct wanted *w,
                   struct lpo_slice *out)
 {
-    const uint32_t *parent = parents_of(t, source);
-
-    for (; row != LPO_NONE; row = parent[row]) {
+    for (; row != LPO_NONE; row = parent_of(t, source, row)) {
         *out = slice_of(t, &sources[source], row);
         if (contains(w, source, out))
             return true;
@@ -583,7 +593,7 @@ bool lpo_host_parent(const struct lpo_trace *t, const struct lpo_slice *s, unsig
         if (!(sources[i].kind & kinds))
             continue;
         if (i == w.source) /* of equals the first is the outer one: its parent says which */
-            any = climb(t, i, parents_of(t, i)[s->row],
+            any = climb(t, i, parent_of(t, i, s->row),
                         &(struct wanted){ s->start_ns, s->end_ns, false, SOURCES }, &p);
         else
             any = find(t, i, s->thread, &w, &p);
@@ -614,7 +624,7 @@ size_t lpo_host_open(const struct lpo_trace *t, uint32_t thread, int64_t ns, uns
         if (best == SLICES)
             break;
         out[count++] = next[best];
-        has[best] = climb(t, best, parents_of(t, best)[next[best].row], &w, &next[best]);
+        has[best] = climb(t, best, parent_of(t, best, next[best].row), &w, &next[best]);
     }
     for (size_t a = 0, b = count; a + 1 < b; a++) {
         struct lpo_slice outer = out[--b];
