@@ -6,6 +6,7 @@
 #include "analysis/wall/private.h"
 #include "region/tree.h"
 #include "trace/host.h"
+#include "util/thread.h"
 
 enum {
     ONE_PERCENT = 100,
@@ -625,15 +626,27 @@ static int64_t *find_less(const struct work *w, const struct ranks_times *after)
     return less;
 }
 
-static void try_cause(struct work *w, struct candidate *c, const name_sums *sums)
-{
-    struct ranks_times after = times_of(w, w->usual.life);
-    int64_t wall = lpo_ranks_lives_run(w->l, &c->change, &after);
+/* A core each: the job is run again for every one of them. */
+struct trials {
+    const struct work *w;
+    struct candidate *all;
+};
 
-    c->cause.saving_ns = wall < 0 ? 0 : w->wall_ns - wall;
-    if (c->cause.saving_ns >= w->least_ns)
-        c->cause.less_ns = find_less(w, &after);
+static void try_cause(void *ctx, size_t i)
+{
+    const struct trials *t = ctx;
+    struct lpo_rank_cause *cause = &t->all[i].cause;
+    struct ranks_times after = times_of(t->w, t->w->usual.life);
+    int64_t wall = lpo_ranks_lives_run(t->w->l, &t->all[i].change, &after);
+
+    cause->saving_ns = wall < 0 ? 0 : t->w->wall_ns - wall;
+    if (cause->saving_ns >= t->w->least_ns)
+        cause->less_ns = find_less(t->w, &after);
     free_times(&after);
+}
+
+static void take_cause(struct work *w, struct candidate *c, const name_sums *sums)
+{
     if (!c->cause.less_ns)
         return;
     if (c->change.life < w->l->all.len) {
@@ -679,6 +692,7 @@ static void try_all(struct work *w)
                                             .only_stop = LPO_NONE,
                                             .only_odd = true } };
     int64_t most = 0, odd, all_of_it;
+    size_t tried;
 
     for (uint32_t i = 0; i < w->l->all.len; i++) {
         add_rank(w, i, RANKS_COMPUTE, &all);
@@ -688,8 +702,10 @@ static void try_all(struct work *w)
     add_bubbles(w, &all);
     lpo_vec_sort(&all, largest_bound);
     sums = sum_kernels(w);
-    for (size_t i = 0; i < all.len && i < MOST_TRIED; i++)
-        try_cause(w, &all.at[i], &sums);
+    tried = all.len < MOST_TRIED ? all.len : MOST_TRIED;
+    lpo_thread_each(tried, try_cause, &(struct trials){ w, all.at });
+    for (size_t i = 0; i < tried; i++)
+        take_cause(w, &all.at[i], &sums);
     for (size_t i = 0; i < w->out->rows.len; i++)
         most = w->out->rows.at[i].saving_ns > most ? w->out->rows.at[i].saving_ns : most;
     odd = lpo_ranks_lives_run(w->l, &uneven.change, NULL);
@@ -697,8 +713,10 @@ static void try_all(struct work *w)
     all_of_it = lpo_ranks_lives_run(w->l, &uneven.change, NULL);
     /* most of it by stretches that stand out: the rest is how much ranks differ anyway */
     if (odd >= 0 && all_of_it >= 0 && w->wall_ns - all_of_it > 2 * most &&
-        w->wall_ns - odd > (w->wall_ns - all_of_it) / 2)
-        try_cause(w, &uneven, &sums);
+        w->wall_ns - odd > (w->wall_ns - all_of_it) / 2) {
+        try_cause(&(struct trials){ w, &uneven }, 0);
+        take_cause(w, &uneven, &sums);
+    }
     lpo_vec_sort(&w->out->rows, most_first);
     lpo_vec_free(&sums);
 }

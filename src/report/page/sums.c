@@ -8,6 +8,7 @@
 #include "report/page/page.h"
 #include "report/trace_records.h"
 #include "util/pack.h"
+#include "util/thread.h"
 
 /* MOST_SUMS: some 600 KB of the page. MOST_WORK: many streams that are always busy. */
 enum { BUCKETS = 2048, MOST_SUMS = 120000, MOST_WORK = 1 << 26 };
@@ -102,15 +103,34 @@ static void add_gap(void *ctx, uint16_t device, const struct lpo_wall_gap *gap)
 
 LPO_COMPARE(by_bucket, struct sum, LPO_UP(bucket) ?: LPO_UP(key));
 
-static void gather(struct sums *s)
+/* What ran is one half, when nothing did the other. */
+static void gather_half(void *ctx, size_t i)
 {
+    struct sums *s = &((struct sums *)ctx)[i];
     const struct lpo_trace *t = s->d->analysis->trace;
 
     s->rows = lpo_map_u64_create(0);
-    for (size_t i = 0; i < s->d->noperations; i++)
-        add_operation(s, &t->gpu_ops.at[s->d->operations[i]]);
-    if (s->d->analysis->timeline)
+    for (size_t k = 0; i == 0 && k < s->d->noperations; k++)
+        add_operation(s, &t->gpu_ops.at[s->d->operations[k]]);
+    if (i == 1 && s->d->analysis->timeline)
         lpo_wall_each_gap(s->d->analysis->tree, NULL, add_gap, s);
+}
+
+static void gather(struct sums *s)
+{
+    struct sums halves[2] = { *s, *s };
+
+    lpo_thread_each(2, gather_half, halves);
+    *s = halves[0];
+    while (s->step_ns < halves[1].step_ns)
+        widen_buckets(s);
+    for (size_t i = 0; i < halves[1].all.len; i++) {
+        const struct sum *n = &halves[1].all.at[i];
+
+        add_at(s, n->bucket * halves[1].step_ns, n->key, n->value);
+    }
+    lpo_map_u64_destroy(halves[1].rows);
+    lpo_vec_free(&halves[1].all);
 }
 
 /* Per sum: buckets since the one before, key (less that before, in one bucket), value. */
