@@ -437,25 +437,23 @@ static void compute_long(void *ctx, size_t i)
         if (a->trace->processes.len == 1)
             lpo_analysis_critical(a);
         break;
-    case 1:
+    case 1: /* one after the other: they may be the same */
         lpo_analysis_operators(a, false);
-        break;
-    case 2:
         lpo_analysis_operators(a, true);
         break;
-    case 3:
+    case 2:
         lpo_analysis_queue(a);
         break;
-    case 4:
+    case 3:
         lpo_analysis_wall(a);
         break;
-    case 5:
+    case 4:
         lpo_analysis_ranks(a);
         break;
-    case 6:
+    case 5:
         lpo_analysis_collectives(a);
         break;
-    case 7:
+    case 6:
         lpo_analysis_fusion(a);
         break;
     default:
@@ -480,7 +478,7 @@ void lpo_analysis_start(const struct lpo_analysis *a)
         return;
     lpo_region_tree_look_up_classes(a->tree);
     lpo_analysis_steps(a);
-    lpo_thread_each(8, compute_long, ctx);
+    lpo_thread_each(7, compute_long, ctx);
     lpo_thread_each(2, compute_more, ctx);
     malloc_trim(0); /* what several threads gave back lies in as many heaps */
 }
