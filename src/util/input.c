@@ -39,13 +39,24 @@ struct lpo_input {
     size_t spill_cap;
 };
 
-/* Memory of blocks that nobody uses. The next file takes it: the system's fresh pages cost as much
- * as what is read into them, and a job has a thousand small files. */
+/* Memory of blocks that nobody uses, as long as any file is open. The next file takes it: the
+ * system's fresh pages cost as much as what is read into them, and a job has a thousand small
+ * files.
+ */
 static struct {
     pthread_mutex_t lock;
     char *at[KEPT];
-    size_t len;
+    size_t len, open; /* open: files */
 } idle = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void count_open(int more)
+{
+    pthread_mutex_lock(&idle.lock);
+    idle.open += (size_t)more;
+    while (!idle.open && idle.len)
+        free(idle.at[--idle.len]);
+    pthread_mutex_unlock(&idle.lock);
+}
 
 static char *take_memory(void)
 {
@@ -137,6 +148,7 @@ static int open_codec(const char *path, size_t at_once, struct lpo_input **out, 
 {
     LPO_AUTO(lpo_input) in = lpo_xcalloc(1, sizeof *in);
 
+    count_open(1);
     in->path = lpo_xstrdup(path);
     in->raw.fd = lpo_input_open_file(path, err);
     if (in->raw.fd < 0)
@@ -182,6 +194,7 @@ void lpo_input_destroy(struct lpo_input *in)
     free(in->spill);
     free(in->path);
     free(in);
+    count_open(-1);
 }
 
 /* The next block, or NULL at the end; the one before goes back to the thread. */
