@@ -185,7 +185,8 @@ static void answers_are_kept(void **state)
     assert_ptr_equal(lpo_analysis_top(a, LPO_KERNEL), lpo_analysis_top(a, LPO_KERNEL));
     assert_ptr_not_equal(lpo_analysis_top(a, LPO_KERNEL), lpo_analysis_top(a, LPO_COPY));
     assert_ptr_equal(lpo_analysis_operators(a, true), lpo_analysis_operators(a, true));
-    assert_ptr_not_equal(lpo_analysis_operators(a, true), lpo_analysis_operators(a, false));
+    /* this trace has no shapes: both tables are one */
+    assert_ptr_equal(lpo_analysis_operators(a, true), lpo_analysis_operators(a, false));
     assert_ptr_equal(lpo_analysis_steady(a), lpo_analysis_steady(a));
     lpo_region_scopes_list(a->cells, &ids);
     assert_true(ids.len > 1);

@@ -2,8 +2,6 @@
 /* The data that the views of report.html are drawn from. */
 #include <malloc.h>
 
-
-#include "report/page/page.h"
 #include "analysis/analysis.h"
 #include "analysis/ranks/steps.h"
 #include "analysis/tables/tables.h"
@@ -11,6 +9,7 @@
 #include "report/documents.h"
 #include "report/findings/findings.h"
 #include "report/limits/chapter_limits.h"
+#include "report/page/page.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "util/pack.h"
