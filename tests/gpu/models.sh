@@ -37,9 +37,10 @@ chmod +x "$work/bin/ncu"
 
 # Warm-up 0 and one repeat: every stage runs the same few kernels, and all of them are looked at.
 common=(workload=hf model=hf "workload.python=$python" "run.device=$device" workload.hf.ranges=modules run.repeats=1
-    infer.prompt_tokens=64 infer.max_new_tokens=3 infer.seed=0 pipeline.native.enable=true)
+    infer.prompt_tokens=64 infer.max_new_tokens=3 infer.seed=0 pipeline.native.enable=true
+    pipeline.counters.enable=false) # several at once: the counters of a GPU are one program's
 deep=(run.warmup=0 pipeline.direct_inference.enable=true pipeline.torch_profiler.enable=true
-    pipeline.counters.enable=false pipeline.nvml.enable=true pipeline.nvml.interval_ms=20)
+    pipeline.nvml.enable=true pipeline.nvml.interval_ms=20)
 tools=(pipeline.nsys.enable=true pipeline.nsys.gating_nvtx=false pipeline.nsys.timeout=150s 'pipeline.nsys.stats=[cuda_gpu_kern_sum]'
     pipeline.ncu.enable=true pipeline.ncu.timeout=200s "pipeline.ncu.program=$work/bin/ncu"
     pipeline.ncu.regions.enable=true pipeline.ncu.sampling.mode=all pipeline.ncu.ncu_cli.set=null pipeline.ncu.ncu_cli.sections=[]
