@@ -217,7 +217,7 @@ class Table:
                 errors[key].append(abs(y - self.points[f][a]))
         self.weight = {k: 1 / (sorted(e)[len(e) // 2] ** 2 + 1e-6) for k, e in errors.items()}
         ways = [self.by_lines, self.by_planes] + ([self.by_surface] if len(some) < 3000 else [])
-        self.way = min(ways, key=lambda way: self.known_errors(some[:300], way))
+        self.way = min(ways, key=lambda way: self.known_errors(some[:1000], way))
 
     def known_errors(self, some, way):
         self.way = way
@@ -256,7 +256,9 @@ class Table:
     def estimate(self, fixed, at):
         """(ratio, certain) from the neighbours, by the way that does best here."""
         near = [self.neighbours(fixed, at, i) for i in range(len(at))]
-        return self.way(fixed, at, near), any(low and high for low, high in near)
+        beside = sum(bool(low or high) for low, high in near)
+        certain = any(low and high for low, high in near) or (self.way == self.by_surface and beside > 2)
+        return self.way(fixed, at, near), certain
 
     def by_planes(self, fixed, at, near):
         found = [(y, self.weight.get(key, 0) / 4) for key, y in self.planes(fixed, at, near)]

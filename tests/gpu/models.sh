@@ -23,14 +23,12 @@ log() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 ncu_dir=$(ls -d /opt/nvidia/nsight-compute/*/ 2>/dev/null | tail -1)
 [ -x "$ncu_dir/host/target-linux-x64/nsys" ] && export PATH="$PATH:$ncu_dir/host/target-linux-x64"
 [ -d gpu-carry ] && export LD_LIBRARY_PATH="$PWD/gpu-carry${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-# ncu waits for other ncus by a lock of its own; should two meet all the same, the one that failed goes again, alone.
+# One capture at a time: two ncus that meet would both want the counters.
 ncu=$(command -v ncu || ls /usr/local/cuda/bin/ncu "$ncu_dir"ncu 2>/dev/null | tail -1)
 cat >"$work/bin/ncu" <<W
 #!/usr/bin/env bash
-"$ncu" "\$@"
-code=\$?
-case " \$* " in *" --export "*) [ \$code = 0 ] || { echo "\$(date +%T) ncu ended with \$code; again, alone" >>"$work/logs/ncu-again.txt"; flock "$work/ncu.lock" "$ncu" "\$@"; code=\$?; } ;; esac
-exit \$code
+case " \$* " in *" --export "*) exec flock "$work/ncu.lock" "$ncu" "\$@" ;; esac
+exec "$ncu" "\$@"
 W
 chmod +x "$work/bin/ncu"
 "$python" tests/gpu/hf_models.py "$work/models" || exit 1
