@@ -78,7 +78,6 @@ for name in "${all[@]}"; do
     log "$name"
     cat "$work/logs/$name.txt"
 done
-[ -f "$work/logs/ncu-again.txt" ] && cat "$work/logs/ncu-again.txt"
 if [ -n "${DRY:-}" ]; then
     bad=$(grep -L '^exit code 0 ' "$work"/logs/*.txt)
     echo "dry run: $([ -z "$bad" ] && echo "every command line is accepted" || echo "refused: $bad")"
