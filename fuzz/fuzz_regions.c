@@ -139,7 +139,7 @@ static void put_page(struct lpo_record *to, const struct lpo_analysis *a)
 
     d->analysis = a;
     d->zero_ns = LPO_NO_TIME;
-    d->kernels = lpo_page_put_kernels(to, a);
+    d->kernels = lpo_page_put_kernels(to, a, NULL);
     d->regions = lpo_page_put_regions(to, a, &d->kernels, true);
     lpo_page_put_shapes(to, a, &d->kernels);
     lpo_page_put_counters(to, a, d->regions);

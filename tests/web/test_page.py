@@ -213,6 +213,7 @@ class Page(PageCase):
                 self.assertEqual(value, region["metrics"][name]["value"], name)
                 checked += 1
         self.assertGreater(checked, 50)
+        self.check_figures(trace)
         for i, kernel in enumerate(report["kernels"]):
             self.browser.run(f"location.hash = '#kernel-{i + 1}'")
             self.browser.wait(f"document.querySelector('.whole')?.textContent === {json.dumps(kernel['name'])}")
@@ -220,6 +221,17 @@ class Page(PageCase):
             if len(launches) < 6:  # of a kernel with many shapes the six most frequent are shown
                 self.assertEqual(sum(launches), kernel["launches"])
             self.assertLessEqual(sum(launches), kernel["launches"])
+
+    def check_figures(self, trace):
+        """The kernel table has what ncu measured beside the time, as `lpo sql` has it."""
+        rows = json.loads(self.lpo("sql", str(trace), "select name, sm_share, dram_share, registers from kernels", "--json").stdout)
+        for key in ("sm_share", "dram_share", "registers"):
+            wanted = {r["name"]: r[key] for r in rows}
+            shown = self.browser.run("""const t = document.querySelector('#table-all-kernels');
+                const at = [...t.tHead.rows[0].cells].findIndex(c => c.dataset.key === arguments[0]);
+                return at < 0 ? {} : Object.fromEntries([...t.tBodies[0].rows].filter(r => r.cells[at].dataset.v !== undefined).map(r => [r.cells[0].title, +r.cells[at].dataset.v]))""", key)
+            self.assertEqual(shown, {n: v for n, v in wanted.items() if v is not None}, key)
+            self.assertTrue(shown or "ranges" not in str(trace), key)
 
     def test_the_pictures_say_their_numbers(self):
         done = self.lpo_run("run.repeats=1")

@@ -3,7 +3,11 @@
 import { visible } from "./dom";
 import { Buckets, RawSums } from "./sums";
 
-export interface Kernel { name: string; short_name?: string; class: string; launches: number; gpu_ns: number | null; min_ns: number | null; max_ns: number | null }
+export interface Kernel {
+  name: string; short_name?: string; class: string; launches: number; gpu_ns: number | null; min_ns: number | null; max_ns: number | null;
+  sm_share?: number | null; tensor_share?: number | null; l1_share?: number | null; l2_share?: number | null; dram_share?: number | null; // ncu's
+  occupancy_share?: number | null; registers?: number | null; waves?: number | null;
+}
 export interface Wall {
   scope: string; span_ns: number; compute_ns: number; exposed_communication_ns: number; exposed_copy_ns: number; idle_ns: number;
   idle: { blocked_ns: number; host_ns: number; queued_ns: number; unknown_ns: number }; longest_gap_ns?: number;

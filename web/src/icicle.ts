@@ -29,6 +29,9 @@ function command(r: Region, kernels: Kernel[]): string {
 // Colours say which region at the top a part belongs to; contrast with dark text is at least 4.5.
 const HUES = [210, 130, 30, 280, 170, 0, 60, 320];
 
+/** Is there anything to draw? A file without times has no region. */
+export const hasWidth = (regions: Region[]): boolean => regions.some((r) => !r.parent && WIDTHS.some((w) => w[2](r) > 0));
+
 export class Icicle {
   private width = WIDTHS[0];
   private top: Region | null = null;

@@ -35,6 +35,10 @@ function histogram(h: Uint32Array | null): HTMLElement {
   return box;
 }
 
+// What ncu measured, beside the time.
+const FIGURES = [["sm_share", "SM"], ["tensor_share", "Tensor"], ["l1_share", "L1"], ["l2_share", "L2"], ["dram_share", "DRAM"], ["occupancy_share", "Occupancy"],
+  ["registers", "Registers"], ["waves", "Waves"]] as const;
+
 type Trees = { all: Region[]; folded: Region[] };
 
 /** What one kernel is, and the regions that spend most time in it. */
@@ -54,12 +58,17 @@ function detail(k: Kernel, row: number, trees: Trees, data: Raw): HTMLElement {
       : el("p", { class: "dim" }, "It is not among the most expensive kernels of any region."));
 }
 
+function figure(key: string, v: number | null | undefined): string {
+  return typeof v !== "number" ? "n/a" : key.endsWith("_share") ? format.percent(v, 1) : format.real(Math.round(v * 1000) / 1000);
+}
+
 export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void {
   const kernels = data.kernels ?? [];
   if (!kernels.length) return;
   const total = kernelTime(data), spreads = spread(kernels, lanes);
   const head = el("tr"), body = el("tbody"), search = el("input", { type: "search", placeholder: "find a kernel or class", "aria-label": "Find a kernel" });
-  for (const [key, title] of [["name", "Kernel"], ["class", "Class"], ["gpu_ns", "GPU time"], ["share", "Of kernel time"], ["launches", "Launches"], ["mean", "Mean"], ["min_ns", "Min"], ["max_ns", "Max"], ["spread", "Spread"]])
+  const figures = FIGURES.filter(([key]) => kernels.some((k) => typeof k[key] === "number"));
+  for (const [key, title] of [["name", "Kernel"], ["class", "Class"], ["gpu_ns", "GPU time"], ["share", "Of kernel time"], ["launches", "Launches"], ["mean", "Mean"], ...figures, ["min_ns", "Min"], ["max_ns", "Max"], ["spread", "Spread"]])
     head.append(el("th", { scope: "col", "data-key": key, ...(key === "name" || key === "class" || key === "spread" ? {} : { class: "n" }) }, title));
   const chosen = el("div", { class: "detail", role: "region", "aria-label": "The chosen kernel", hidden: "" });
   const choose = (i: number) => { chosen.hidden = false; chosen.dataset.address = `kernel-${i + 1}`; chosen.replaceChildren(detail(kernels[i], i, trees, data)); };
@@ -71,7 +80,7 @@ export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void 
     name.addEventListener("click", () => { history.replaceState(null, "", `#kernel-${i + 1}`); choose(i); });
     return el("tr", { id: "kernel-" + (i + 1) }, el("th", { scope: "row", title: k.name }, name),
       el("td", {}, k.class), cell(k.gpu_ns, format.ns(k.gpu_ns)), cell(share(k), share(k) === null ? "n/a" : format.percent(k.gpu_ns ?? 0, total)),
-      cell(k.launches, format.count(k.launches)), cell(mean, format.ns(mean === null ? null : Math.round(mean))), cell(k.min_ns, format.ns(k.min_ns)), cell(k.max_ns, format.ns(k.max_ns)), el("td", {}, histogram(spreads[i])));
+      cell(k.launches, format.count(k.launches)), cell(mean, format.ns(mean === null ? null : Math.round(mean))), ...figures.map(([key]) => cell(k[key] ?? null, figure(key, k[key]))), cell(k.min_ns, format.ns(k.min_ns)), cell(k.max_ns, format.ns(k.max_ns)), el("td", {}, histogram(spreads[i])));
   });
   const more = el("p", { class: "note" }), kinds = [...new Set(kernels.map((k) => k.class))], choice = el("select", { "aria-label": "Class of kernels" }, el("option", { value: "" }, "all classes"));
   for (const c of kinds) choice.append(el("option", { value: c }, c));

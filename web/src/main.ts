@@ -6,7 +6,7 @@ import { el } from "./dom";
 import { Found, findable } from "./find";
 import { first, linkFindings } from "./first";
 import { Flame } from "./flame";
-import { Icicle } from "./icicle";
+import { Icicle, hasWidth } from "./icicle";
 import { kernelTable } from "./kernels";
 import { figures } from "./figures";
 import { Strip } from "./strip";
@@ -35,7 +35,7 @@ async function start(): Promise<void> {
   }
   const [trees, lanes, nodes, slices, sums] = await Promise.all([regions(data), operations(data), stacks(data), threads(data), buckets(data)]);
   window.lpo.trees = trees;
-  const icicle = window.lpo.icicle = trees.all.length ? new Icicle(trees, data) : undefined;
+  const icicle = window.lpo.icicle = hasWidth(trees.all) ? new Icicle(trees, data) : undefined;
   const flame = window.lpo.flame = nodes.length ? new Flame(nodes, data) : undefined;
   if (lanes.length || slices.length) window.lpo.strip = new Strip(lanes, data, trees.all, new Threads(slices, data), sums, (r) => { location.hash = "region=" + encodeURIComponent((r.fold ?? r).path); });
   kernelTable(data, lanes, trees);

@@ -11,6 +11,7 @@
 #include "analysis/wall/collectives.h"
 #include "analysis/wall/wall.h"
 #include "reference/reference.h"
+#include "rundir/rundir.h"
 #include "trace/metric_rules.h"
 
 /* Launches with a time of their own: the least or most of them. */
@@ -366,7 +367,14 @@ struct lpo_rows lpo_tables_region_kernels(const struct lpo_tables_of *of,
 
 struct lpo_rows lpo_tables_open_kernels(const void *of)
 {
-    return lpo_tables_top(of, LPO_KERNEL, NULL);
+    const struct lpo_tables_of *tables = of;
+    const struct lpo_source *counters =
+        tables->d ? lpo_rundir_source_with(tables->d, LPO_ROLE_COUNTERS) : NULL;
+    struct lpo_counters_by_kernel *measured = LPO_NEW(tables->arena, struct lpo_counters_by_kernel);
+
+    *measured = lpo_counters_by_kernel(
+        tables->arena, counters && counters->trace ? counters->trace : tables->a->trace);
+    return lpo_tables_top(of, LPO_KERNEL, measured->len ? measured : NULL);
 }
 
 /* --- operators -------------------------------------------------------------------------------- */

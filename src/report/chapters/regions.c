@@ -102,9 +102,12 @@ static void add_with_others(struct lpo_doc *doc, const struct lpo_rundir *d,
 void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s)
 {
+    const struct lpo_trace *t = s->analysis->trace;
     LPO_FREED lpo_scope_ids ids = { 0 };
     bool shown_whole = false;
 
+    if (t->memory_events.len && !t->ranges.len && !t->gpu_ops.len && !t->ops.len)
+        return; /* a snapshot has no times */
     lpo_doc_section(doc, "regions", "Time by region", 1);
     if (s->analysis->tree->nodes.len)
         lpo_doc_paragraph(

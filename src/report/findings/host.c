@@ -58,6 +58,8 @@ const char *lpo_report_host_verdict(const struct lpo_ladder_words *w)
     if (!m && w->s->analysis->trace->counted_kernels)
         return "When the kernels ran was not recorded, only what was counted in them: what could "
                "be saved is not known.";
+    if (!m && w->all->other.len)
+        return "No times were recorded: what the program and the GPU did is in a trace.";
     if (!m)
         return "No GPU operation was recorded: times are of the host.";
     return lpo_arena_printf(

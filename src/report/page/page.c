@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include "analysis/analysis.h"
+#include "analysis/counters/by_kernel.h"
 #include "analysis/ranks/steps.h"
 #include "analysis/tables/tables.h"
 #include "report/doc/doc.h"
@@ -18,8 +19,11 @@
 /* A name may have 4 KB, and a page has 5 MB. */
 enum { MOST_KERNELS = 4000, MOST_NAME_BYTES = 1 << 20 };
 
-struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct lpo_analysis *a)
+struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct lpo_analysis *a,
+                                             const struct lpo_trace *counters)
 {
+    const struct lpo_counters_by_kernel measured =
+        lpo_counters_by_kernel(to->arena, counters ? counters : a->trace);
     size_t names = lpo_trace_name_count(a->trace);
     struct lpo_page_kernels k = { lpo_xrealloc(NULL, names + 1, sizeof *k.rows), 0 };
     struct lpo_record *list = lpo_doc_put_list(to, "kernels");
@@ -30,7 +34,8 @@ struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct
     for (int kind = LPO_KERNEL; kind <= LPO_MEMSET; kind++) {
         const lpo_top_rows *top = lpo_analysis_top(a, (enum lpo_gpu_op_kind)kind);
         const struct lpo_rows rows =
-            lpo_tables_top(lpo_tables_of(to->arena, a, NULL), (enum lpo_gpu_op_kind)kind, NULL);
+            lpo_tables_top(lpo_tables_of(to->arena, a, NULL), (enum lpo_gpu_op_kind)kind,
+                           measured.len ? &measured : NULL);
 
         all += top->len;
         for (size_t i = 0; i < top->len && k.count < MOST_KERNELS; i++) {
@@ -38,7 +43,11 @@ struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct
             if (bytes > MOST_NAME_BYTES)
                 break;
             lpo_doc_put_row(lpo_doc_put_record(list, NULL), &rows, i,
-                            "name short_name class launches gpu_ns min_ns max_ns");
+                            measured.len && kind == LPO_KERNEL
+                                ? "name short_name class launches gpu_ns min_ns max_ns sm_share "
+                                  "tensor_share l1_share l2_share dram_share occupancy_share "
+                                  "registers waves"
+                                : "name short_name class launches gpu_ns min_ns max_ns");
             k.rows[top->at[i].name] = (uint32_t)k.count++;
         }
     }
@@ -79,11 +88,12 @@ static struct lpo_page_detail *put_trace(struct lpo_record *to, const struct lpo
 {
     struct lpo_err ignored = { 0 }; /* the chapter on limits says it */
     const struct lpo_limits *limits = lpo_analysis_limits(d, s, &ignored);
+    const struct lpo_source *counters = lpo_rundir_source_with(d, LPO_ROLE_COUNTERS);
     struct lpo_page_detail *p = lpo_xcalloc(1, sizeof *p);
 
     p->analysis = s->analysis;
     p->zero_ns = LPO_NO_TIME;
-    p->kernels = lpo_page_put_kernels(to, s->analysis);
+    p->kernels = lpo_page_put_kernels(to, s->analysis, counters ? counters->trace : NULL);
     p->regions = lpo_page_put_regions(to, s->analysis, &p->kernels, d->fold_over != SIZE_MAX);
     lpo_report_put_findings(to, d, s);
     if (limits)

@@ -4,7 +4,8 @@
  * The page has the sections of report.md as text. Its views are drawn in the browser from `data`:
  *
  *     kernels   one record each: name, short_name, class, launches, gpu_ns, min_ns, max_ns.
- *               Copies and memsets stand behind the kernels, as classes of their own.
+ *               Copies and memsets stand behind the kernels, as classes of their own. Where ncu
+ *               measured any: sm_share … waves, as in `lpo top`.
  *     kernels_left_out   how many more there are.
  *     regions   { count, left_out, names: [...], packed, folded }: the region tree in walk order.
  *               Per region: steps back to the parent's row (0: at the top), name, kind (0 push/pop,
@@ -68,6 +69,7 @@ struct lpo_doc;
 struct lpo_gpu_op;
 struct lpo_record;
 struct lpo_rundir;
+struct lpo_trace;
 struct lpo_source;
 
 /* Most events of one answer of lpo_page_put_operations() and lpo_page_put_slices(). */
@@ -103,7 +105,9 @@ bool lpo_page_put_operations(struct lpo_record *to, const struct lpo_page_detail
 bool lpo_page_put_slices(struct lpo_record *to, const struct lpo_page_detail *d, size_t thread,
                          int64_t from_ns, int64_t to_ns);
 
-struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct lpo_analysis *a);
+/* `counters`: the trace with what ncu measured, where it is another one; may be NULL. */
+struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct lpo_analysis *a,
+                                             const struct lpo_trace *counters);
 /* The row of each node of the tree in `regions` (LPO_NONE: left out), then that of what lies
  * outside all of them; to be freed. */
 uint32_t *lpo_page_put_regions(struct lpo_record *to, const struct lpo_analysis *a,
