@@ -36,7 +36,9 @@ static struct place from_op(struct walk *w, uint32_t i)
     struct place to = { LPO_NONE, LPO_NONE, false };
     int64_t from_ns;
     enum critical_edge edge = lpo_critical_edge(g, i, &from_ns);
-    enum lpo_critical_part lag = lpo_critical_lag_part(k, edge, k->start_ns - from_ns);
+    enum lpo_critical_part lag = edge == CRITICAL_NO_EDGE
+                                     ? LPO_PATH_GAP
+                                     : lpo_critical_lag_part(k, edge, k->start_ns - from_ns);
 
     give(w, k->start_ns, lpo_critical_part_of(g, g->op_rows[i]), i, op->call, false);
     switch (edge) {

@@ -289,6 +289,7 @@ static inline bool read_field(struct row *r, const uint8_t *cells, const struct 
     if (cell & SPARE && r->given >> c & 1)
         return true;
     r->given |= (uint32_t)1 << c;
+    r->is_text &= ~((uint32_t)1 << c); /* a field may stand there twice, once as a number */
     r->cells[c + 1] = (int64_t)f->value;
     if (f->wire == LPO_WIRE_BYTES) {
         size_t at = r->rows->texts.len;
