@@ -171,9 +171,16 @@ static bool is_field_good(const struct lpo_trace *t, enum lpo_row_array array,
     const struct lpo_row_vec *v = lpo_row_vec_of(t, array);
     bool good = true;
 
-    for (size_t i = 0; i < v->len && good; i++)
-        good = is_good(t, array, f,
-                       lpo_trace_row_get(v->at + i * lpo_row_kinds[array].row_bytes, f, 0), i);
+    for (size_t i = 0; i < v->len && good; i++) {
+        const char *row = v->at + i * lpo_row_kinds[array].row_bytes;
+        uint64_t value = lpo_trace_row_get(row, f, 0);
+
+        good = is_good(t, array, f, value, i);
+        if (f->kind == LPO_FIELD_END) /* of a window nothing may have been seen */
+            good = (int64_t)value >=
+                       (int64_t)lpo_trace_row_get(row, &lpo_row_kinds[array].fields[0], 0) ||
+                   ((int64_t)value == LPO_NO_TIME && array == LPO_ROWS_WINDOWS);
+    }
     return good;
 }
 
