@@ -45,7 +45,7 @@ static inline void add(struct check *c, int64_t ns)
 }
 
 /* False: the event had to be changed. */
-static inline bool check_event(struct check *c, int64_t *start_ns, int64_t *end_ns)
+static inline bool check_event(struct check *c, lpo_event_ns *start_ns, lpo_event_ns *end_ns)
 {
     int64_t start = on_clock(*start_ns), end = on_clock(*end_ns);
     bool good = start == *start_ns && end == *end_ns;
