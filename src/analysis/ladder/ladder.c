@@ -503,7 +503,8 @@ static void find_rest(void *ctx, size_t i)
 }
 
 /* One by one until there is one: the cautions are of that process, and what the others ask of the
- * analysis has been computed then. The rest on all cores; in a run folder each reads its power. */
+ * analysis has been computed then. The rest on all cores, but for a run folder, whose memory has
+ * one owner. */
 static void find_all(const struct lpo_analysis *a, struct ladder_work w, struct lpo_ladders *out)
 {
     struct critical_rows rows;

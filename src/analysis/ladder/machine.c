@@ -154,16 +154,13 @@ static void add_slowed(struct ladder_work *w, const struct slowed *s)
 
 void lpo_ladder_clocks(struct ladder_work *w)
 {
-    const char *stage = w->d && w->d->dir ? lpo_rundir_stage_with(w->d, LPO_ROLE_POWER) : NULL;
-    struct lpo_err ignored = { 0 }; /* the chapter on power shows what is wrong with the file */
     int64_t from_ns = w->out->window.start_ns, to_ns = from_ns + w->out->window.wall_ns;
     const struct lpo_power_gpu *gpu;
-    LPO_AUTO(lpo_power) p = NULL;
     struct slowed s = { 0 };
 
-    if (!w->g.ops.len || lpo_power_read(w->d, stage, &p, &ignored) < 0)
+    if (!w->g.ops.len)
         return;
-    gpu = lpo_power_gpu_of(p, w->t, lpo_critical_gpu_op(&w->g, 0)->device);
+    gpu = lpo_power_gpu_of(w->a->power, w->t, lpo_critical_gpu_op(&w->g, 0)->device);
     if (!gpu || __builtin_add_overflow(from_ns, w->t->epoch_ns, &from_ns) ||
         __builtin_add_overflow(to_ns, w->t->epoch_ns, &to_ns))
         return;
