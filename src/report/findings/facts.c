@@ -147,7 +147,7 @@ static const char *fill_holder(const struct lpo_ladder_words *w, const struct lp
     op = x->op == LPO_NONE ? NULL : lpo_trace_text(w->s->analysis->trace, x->op);
     place = x->place;
     return fill(w, e,
-                lpo_arena_printf(w->arena, "%s%s%.200s%s holds %%1b of it (%%2p) in %%3c blocks.",
+                lpo_arena_printf(w->arena, "%s%s%.200s%s holds %%1b of it (%%2p) in %%3c block~.",
                                  place ? place
                                  : op  ? ""
                                        : "An unknown place",
@@ -170,7 +170,7 @@ static const char *fill_code(const struct lpo_ladder_words *w, const struct lpo_
     if (e->fact == LPO_FACT_BOUND_BY)
         return bounds[e->name] ? fill(w, e, bounds[e->name]) : NULL;
     return fill(w, e,
-                lpo_arena_printf(w->arena, "%s: %%1b (%%2p) in %%3c blocks, estimated.",
+                lpo_arena_printf(w->arena, "%s: %%1b (%%2p) in %%3c block~, estimated.",
                                  lpo_memory_category_name((enum lpo_memory_category)e->name)));
 }
 

@@ -56,10 +56,10 @@ const char *lpo_report_host_verdict(const struct lpo_ladder_words *w)
     const struct lpo_limit_row *m = h.limits ? &h.limits->model : NULL;
 
     if (!m && w->s->analysis->trace->counted_kernels)
-        return "When the kernels ran was not recorded, only what was counted in them: what could "
+        return "Counters of the kernels were recorded, but not when the kernels ran, so what could "
                "be saved is not known.";
     if (!m && w->all->other.len)
-        return "No times were recorded: what the program and the GPU did is in a trace.";
+        return "The file holds no times: a trace shows what the program and the GPU did.";
     if (!m)
         return "No GPU operation was recorded: times are of the host.";
     return lpo_arena_printf(

@@ -172,7 +172,7 @@ static const char *why(const struct lpo_rung *r)
 static const char *kernel_limit(const struct lpo_rung *r)
 {
     static const char *const by_bound[] = {
-        [LPO_BOUND_UNKNOWN] = " takes most of the time",
+        [LPO_BOUND_UNKNOWN] = " takes the most time of all kernels",
         [LPO_BOUND_LATENCY] = " waits: neither the SMs nor the memory are busy",
         [LPO_BOUND_BALANCED] = " is limited by computing and memory alike",
         [LPO_BOUND_MEMORY] = " is limited by memory",
