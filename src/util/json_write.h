@@ -80,7 +80,7 @@ void lpo_jw_texts(struct lpo_json_writer *w, const char *key, const char *const 
 #define LPO_V(value)                                                                               \
     _Generic((value),                                                                              \
         bool: lpo_jv_flag,                                                                         \
-        float: lpo_jv_real, \
+        float: lpo_jv_real,                                                                        \
         double: lpo_jv_real,                                                                       \
         char *: lpo_jv_text,                                                                       \
         const char *: lpo_jv_text,                                                                 \
